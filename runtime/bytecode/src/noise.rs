@@ -1,0 +1,196 @@
+//! Variance-based noise estimates, one pure function per operation.
+//!
+//! A variance here is that of the real part of one slot, in units of the stored integer: divide by the
+//! square of the scale to get the variance of the value. An error polynomial whose coefficients are
+//! independent with variance s² has slots of variance N/2·s². Message arguments are mean squares of the
+//! stored integers (value times scale), again per slot.
+//!
+//! Assumptions, all checked against measurement by the runtime's tests: uniform ternary secret (variance
+//! 2/3), centered binomial error from 2×21 bits (variance 10.5), residues centered before a base conversion,
+//! base conversions without overflow correction (a sum of k residues is off by a sum of k uniform parts).
+//! Terms are upper ends where an implementation may do better, so measurements lie at or below the estimate.
+
+use crate::params::{Level, Params};
+
+/// Variance of one coefficient of a fresh error.
+pub const ERROR_VARIANCE: f64 = 10.5;
+/// Variance of one coefficient of the secret.
+const SECRET_VARIANCE: f64 = 2.0 / 3.0;
+/// Variance of a rounding to the nearest integer.
+const ROUNDING: f64 = 1.0 / 12.0;
+
+/// Noise of a linear map, gathered from its diagonals and its plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinearNoise {
+    /// Sum over the diagonals of one output of the mean square of their slots (integer units).
+    pub weight_energy: f64,
+    /// The part of `weight_energy` that multiplies a rotated input (a non-zero baby step).
+    pub rotated_energy: f64,
+    /// Sum over the diagonals of one output of their period, in slots: encodings round in a subring.
+    pub encoded_slots: f64,
+    /// Non-zero giant steps of one output.
+    pub n_giants: usize,
+    /// Rotate-and-add steps at the end; each doubles what came before.
+    pub n_folds: usize,
+}
+
+/// Estimates for one parameter set.
+#[derive(Clone, Debug)]
+pub struct NoiseModel {
+    n: f64,
+    towers: Vec<f64>,
+    digit_size: usize,
+    special_product_log2: f64,
+    n_special: f64,
+}
+
+impl NoiseModel {
+    /// The model of a parameter set.
+    pub fn new(params: &Params) -> Self {
+        Self {
+            n: params.n() as f64,
+            towers: params.towers().iter().map(|&q| (q as f64).log2()).collect(),
+            digit_size: params.digit_size(),
+            special_product_log2: params.log2_p(),
+            n_special: params.special_primes().len() as f64,
+        }
+    }
+
+    /// Slot variance of a polynomial whose coefficients have variance `per_coefficient`.
+    fn slot(&self, per_coefficient: f64) -> f64 {
+        self.n / 2.0 * per_coefficient
+    }
+
+    /// Encoding a vector of `period` slots (all slots for a full one): coefficients round to integers.
+    pub fn encode(&self, period: usize) -> f64 {
+        period as f64 * ROUNDING
+    }
+
+    /// Fresh secret-key encryption of a full vector, encoding included.
+    pub fn fresh(&self) -> f64 {
+        self.slot(ERROR_VARIANCE) + self.encode((self.n / 2.0) as usize)
+    }
+
+    /// Sum or difference of independent ciphertexts.
+    pub fn add(&self, a: f64, b: f64) -> f64 {
+        a + b
+    }
+
+    /// Rounding of both halves of a ciphertext when a prime is divided out.
+    pub fn rescale_rounding(&self) -> f64 {
+        self.slot(ROUNDING * (1.0 + SECRET_VARIANCE * self.n))
+    }
+
+    /// Division by `prime`.
+    pub fn rescale(&self, noise: f64, prime: u64) -> f64 {
+        noise / (prime as f64).powi(2) + self.rescale_rounding()
+    }
+
+    /// Product with a plaintext of mean square `weight`, encoded over `period` slots.
+    pub fn mul_plain(&self, noise: f64, message: f64, weight: f64, period: usize) -> f64 {
+        let encode = self.encode(period);
+        noise * (weight + encode) + message * encode
+    }
+
+    /// Product with an integer scalar, which has no encoding error of its own.
+    pub fn mul_scalar(&self, noise: f64, scalar: f64) -> f64 {
+        noise * scalar * scalar
+    }
+
+    /// Product of independent ciphertexts, before relinearization.
+    pub fn mul(&self, (noise_a, message_a): (f64, f64), (noise_b, message_b): (f64, f64)) -> f64 {
+        noise_a * message_b + noise_b * message_a + 2.0 * noise_a * noise_b
+    }
+
+    /// Square of a ciphertext, before relinearization.
+    pub fn square(&self, noise: f64, message: f64) -> f64 {
+        4.0 * noise * message + 4.0 * noise * noise
+    }
+
+    /// Key switching at `level` (relinearization or one rotation), what it adds.
+    pub fn key_switch(&self, level: Level) -> f64 {
+        self.key_switch_product(level) + self.mod_down()
+    }
+
+    /// The part of a key switch that the key's own error causes, already divided by P.
+    ///
+    /// Each digit of k towers is a sum of k parts, each uniform over the digit's modulus D, and meets an
+    /// independent error polynomial of the key.
+    pub fn key_switch_product(&self, level: Level) -> f64 {
+        let towers = &self.towers[..level.n_towers().min(self.towers.len())];
+        let digits: f64 = towers
+            .chunks(self.digit_size)
+            .map(|digit| {
+                let bits = digit.iter().sum::<f64>() - self.special_product_log2;
+                digit.len() as f64 * ROUNDING * (2.0 * bits).exp2()
+            })
+            .sum();
+        self.slot(self.n * ERROR_VARIANCE * digits)
+    }
+
+    /// Rounding of both halves when the special primes are divided out.
+    pub fn mod_down(&self) -> f64 {
+        self.n_special * self.rescale_rounding()
+    }
+
+    /// A linear map with hoisted baby steps and delayed division by P, at `level`.
+    pub fn linear(&self, noise: f64, message: f64, level: Level, map: &LinearNoise) -> f64 {
+        let key = self.key_switch_product(level);
+        let encode = map.encoded_slots * ROUNDING;
+        let sums = noise * (map.weight_energy + encode) + key * map.rotated_energy + message * encode;
+        let giants = map.n_giants as f64 * (key + self.mod_down());
+        let mut total = sums + giants + self.mod_down();
+        for _ in 0..map.n_folds {
+            total = 2.0 * total + self.key_switch(level);
+        }
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{ParamsSpec, ntt_primes_near};
+
+    fn model(log_n: u32, n_towers: usize, n_special: usize, digit_size: usize) -> NoiseModel {
+        let towers = ntt_primes_near(2f64.powi(38), log_n, n_towers, &[]).unwrap();
+        let special_primes = ntt_primes_near(2f64.powi(40), log_n, n_special, &towers).unwrap();
+        let spec = ParamsSpec { log_n, towers, special_primes, digit_size, insecure: false, toy: false };
+        NoiseModel::new(&Params::new(spec).unwrap())
+    }
+
+    #[test]
+    fn rescale_rounding_is_12_4_bits_at_n_32768() {
+        let bits = model(15, 10, 2, 2).rescale_rounding().log2() / 2.0;
+        assert!((bits - 12.4).abs() < 0.05, "{bits}");
+    }
+
+    #[test]
+    fn weight_encoding_error_is_the_root_of_n_over_24() {
+        assert_eq!(model(15, 10, 2, 2).encode(16384), 32768.0 / 24.0);
+    }
+
+    #[test]
+    fn larger_special_modulus_than_digits_leaves_only_rounding() {
+        let model = model(15, 10, 2, 2);
+        let level = Level(9);
+        assert!(model.key_switch_product(level) < model.mod_down());
+        let poor = NoiseModel { digit_size: 4, ..model.clone() };
+        assert!(poor.key_switch(level) > 1e6 * model.key_switch(level));
+    }
+
+    #[test]
+    fn truncated_key_switch_adds_less() {
+        let model = model(15, 10, 2, 2);
+        assert!(model.key_switch_product(Level(3)) < model.key_switch_product(Level(9)));
+    }
+
+    #[test]
+    fn a_single_unrotated_diagonal_is_a_plain_product_and_one_rounding() {
+        let model = model(15, 10, 2, 2);
+        let map = LinearNoise { weight_energy: 1e9, encoded_slots: 16384.0, ..LinearNoise::default() };
+        let linear = model.linear(1e6, 1e12, Level(5), &map);
+        let plain = model.mul_plain(1e6, 1e12, 1e9, 16384) + model.mod_down();
+        assert!((linear / plain - 1.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,318 @@
+//! Checked scheme parameters.
+//!
+//! [`ParamsSpec`] is what people and files write; [`Params`] is what the rest of the system accepts. The only
+//! way from one to the other is [`Params::new`], which holds:
+//! ring degree 2^12 to 2^17 (2^5 to 2^11 only with the toy flag); every prime is an NTT prime (1 mod 2N) of
+//! at most 60 bits; all primes, special ones included, are distinct; at least one tower and one special
+//! prime; a digit has at least one tower and no more than there are; and the modulus of the keys, summed
+//! over the real primes, stays within the 128-bit bound unless the insecure flag says otherwise.
+
+pub mod primes;
+pub mod security;
+
+use serde::{Deserialize, Serialize};
+
+pub use primes::{PrimeSearchError, is_ntt_prime, ntt_primes_below, ntt_primes_near};
+pub use security::security_cap;
+
+/// Largest size of a prime, in bits.
+pub const MAX_PRIME_BITS: u32 = 60;
+/// Smallest and largest log2 of the ring degree that may protect data.
+pub const LOG_N_RANGE: std::ops::RangeInclusive<u32> = 12..=17;
+/// Smallest log2 of the ring degree that the toy flag allows.
+pub const MIN_TOY_LOG_N: u32 = 5;
+/// More towers than any secure chain can have; bounds what a file may ask for.
+pub const MAX_TOWERS: usize = 256;
+
+/// Index of one RNS prime of the chain, counted from the one that survives every rescale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TowerIdx(pub u16);
+
+/// Number of towers that a rescale can still drop; a ciphertext at level `l` has `l + 1` towers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Level(pub u16);
+
+impl Level {
+    /// Number of towers of a ciphertext at this level.
+    pub fn n_towers(self) -> usize {
+        usize::from(self.0) + 1
+    }
+
+    /// The tower that the next rescale or drop removes.
+    pub fn top_tower(self) -> TowerIdx {
+        TowerIdx(self.0)
+    }
+
+    /// The level below, if there is one.
+    pub fn lower(self) -> Option<Level> {
+        self.0.checked_sub(1).map(Level)
+    }
+}
+
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "L{}", self.0)
+    }
+}
+
+/// Parameters as written by hand or read from a file; not yet checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParamsSpec {
+    /// log2 of the ring degree N.
+    pub log_n: u32,
+    /// The chain q_0, q_1, …, q_L; a rescale at level l divides by q_l.
+    pub towers: Vec<u64>,
+    /// Primes used only inside key switching.
+    pub special_primes: Vec<u64>,
+    /// Towers per digit of the hybrid key switching.
+    pub digit_size: usize,
+    /// Accept a modulus beyond the 128-bit bound.
+    #[serde(default)]
+    pub insecure: bool,
+    /// Accept a ring too small to protect anything (tests).
+    #[serde(default)]
+    pub toy: bool,
+}
+
+/// Why a [`ParamsSpec`] was refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// The ring degree is outside the supported range.
+    #[error("ring degree 2^{log_n} is not supported (2^12 to 2^17)")]
+    RingDegree {
+        /// The exponent asked for.
+        log_n: u32,
+    },
+    /// A toy ring without the toy flag.
+    #[error("ring degree 2^{log_n} protects nothing and needs the toy flag")]
+    ToyNotAllowed {
+        /// The exponent asked for.
+        log_n: u32,
+    },
+    /// No tower, no special prime, or too many of them.
+    #[error("{count} {kind} primes, need 1 to {MAX_TOWERS}")]
+    PrimeCount {
+        /// `tower` or `special`.
+        kind: &'static str,
+        /// How many were given.
+        count: usize,
+    },
+    /// Not a prime, not 1 mod 2N, or too large.
+    #[error("{prime} is not a prime of at most 60 bits that is 1 mod {modulus}")]
+    NotNttPrime {
+        /// The offending number.
+        prime: u64,
+        /// 2N.
+        modulus: u64,
+    },
+    /// The same prime twice.
+    #[error("prime {prime} appears twice")]
+    DuplicatePrime {
+        /// The offending prime.
+        prime: u64,
+    },
+    /// Digit of zero towers or more towers than the chain has.
+    #[error("digits of {digit_size} towers in a chain of {n_towers}")]
+    DigitSize {
+        /// Towers per digit.
+        digit_size: usize,
+        /// Towers of the chain.
+        n_towers: usize,
+    },
+    /// The modulus of the keys is too large for 128-bit security.
+    #[error("log2(PQ) = {log2_pq:.2} exceeds the 128-bit bound of {cap} at N = 2^{log_n} by {:.2} bits", log2_pq - f64::from(*cap))]
+    Insecure {
+        /// The exponent of the ring degree.
+        log_n: u32,
+        /// Size of the modulus of the keys.
+        log2_pq: f64,
+        /// Bound at this ring degree.
+        cap: u32,
+    },
+}
+
+/// Identifies parameters (or any other artefact) by the BLAKE3 hash of its canonical bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fingerprint(pub [u8; 32]);
+
+impl std::fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Fingerprint({self}…)")
+    }
+}
+
+/// Parameters that satisfy every rule of this module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    spec: ParamsSpec,
+    log2_q: f64,
+    log2_p: f64,
+    fingerprint: Fingerprint,
+}
+
+impl Params {
+    /// Checks a specification.
+    ///
+    /// # Errors
+    /// The first rule of the module documentation that does not hold.
+    pub fn new(spec: ParamsSpec) -> Result<Self, ParamsError> {
+        let log_n = spec.log_n;
+        if !(MIN_TOY_LOG_N..=*LOG_N_RANGE.end()).contains(&log_n) {
+            return Err(ParamsError::RingDegree { log_n });
+        }
+        if !LOG_N_RANGE.contains(&log_n) && !spec.toy {
+            return Err(ParamsError::ToyNotAllowed { log_n });
+        }
+        for (kind, count) in [("tower", spec.towers.len()), ("special", spec.special_primes.len())] {
+            if count == 0 || count > MAX_TOWERS {
+                return Err(ParamsError::PrimeCount { kind, count });
+            }
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        for &prime in spec.towers.iter().chain(&spec.special_primes) {
+            if !is_ntt_prime(prime, log_n) {
+                return Err(ParamsError::NotNttPrime { prime, modulus: 2 << log_n });
+            }
+            if !seen.insert(prime) {
+                return Err(ParamsError::DuplicatePrime { prime });
+            }
+        }
+        if spec.digit_size == 0 || spec.digit_size > spec.towers.len() {
+            return Err(ParamsError::DigitSize { digit_size: spec.digit_size, n_towers: spec.towers.len() });
+        }
+        let (log2_q, log2_p) = (log2_product(&spec.towers), log2_product(&spec.special_primes));
+        if let Some(cap) = security_cap(log_n)
+            && log2_q + log2_p > f64::from(cap)
+            && !spec.insecure
+        {
+            return Err(ParamsError::Insecure { log_n, log2_pq: log2_q + log2_p, cap });
+        }
+        let fingerprint = fingerprint(&spec);
+        Ok(Self { spec, log2_q, log2_p, fingerprint })
+    }
+
+    /// The specification these parameters were made from.
+    pub fn spec(&self) -> &ParamsSpec {
+        &self.spec
+    }
+
+    /// log2 of the ring degree.
+    pub fn log_n(&self) -> u32 {
+        self.spec.log_n
+    }
+
+    /// The ring degree N.
+    pub fn n(&self) -> usize {
+        1 << self.spec.log_n
+    }
+
+    /// Number of slots of a ciphertext, N/2.
+    pub fn slots(&self) -> usize {
+        self.n() / 2
+    }
+
+    /// The chain q_0 … q_L.
+    pub fn towers(&self) -> &[u64] {
+        &self.spec.towers
+    }
+
+    /// The prime of one tower, if the chain has it.
+    pub fn tower(&self, idx: TowerIdx) -> Option<u64> {
+        self.spec.towers.get(usize::from(idx.0)).copied()
+    }
+
+    /// The special primes.
+    pub fn special_primes(&self) -> &[u64] {
+        &self.spec.special_primes
+    }
+
+    /// The highest level, L.
+    pub fn max_level(&self) -> Level {
+        Level((self.spec.towers.len() - 1) as u16)
+    }
+
+    /// Towers per digit.
+    pub fn digit_size(&self) -> usize {
+        self.spec.digit_size
+    }
+
+    /// Digits of a ciphertext at `level`.
+    pub fn n_digits(&self, level: Level) -> usize {
+        level.n_towers().div_ceil(self.spec.digit_size)
+    }
+
+    /// Size of the ciphertext modulus Q in bits.
+    pub fn log2_q(&self) -> f64 {
+        self.log2_q
+    }
+
+    /// Size of the special modulus P in bits.
+    pub fn log2_p(&self) -> f64 {
+        self.log2_p
+    }
+
+    /// Size of the modulus of the keys, PQ, in bits.
+    pub fn log2_pq(&self) -> f64 {
+        self.log2_q + self.log2_p
+    }
+
+    /// Largest log2(PQ) at 128 bits; none for a toy ring.
+    pub fn security_cap(&self) -> Option<u32> {
+        security_cap(self.spec.log_n)
+    }
+
+    /// Whether the keys really have 128-bit security, whatever the flags allow.
+    pub fn is_secure(&self) -> bool {
+        self.security_cap().is_some_and(|cap| self.log2_pq() <= f64::from(cap))
+    }
+
+    /// Whether the ring is too small to protect anything.
+    pub fn is_toy(&self) -> bool {
+        !LOG_N_RANGE.contains(&self.spec.log_n)
+    }
+
+    /// Bytes of a rotation or relinearization key usable up to `level`, as held in memory.
+    pub fn key_bytes(&self, level: Level) -> u64 {
+        let towers = level.n_towers() + self.spec.special_primes.len();
+        (2 * self.n_digits(level) * towers * self.n() * 8) as u64
+    }
+
+    /// Hash of every field, flags included.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+}
+
+fn log2_product(primes: &[u64]) -> f64 {
+    primes.iter().map(|&p| (p as f64).log2()).sum()
+}
+
+fn fingerprint(spec: &ParamsSpec) -> Fingerprint {
+    let mut hasher = blake3::Hasher::new_derive_key("fhec 1 parameters");
+    let mut word = |value: u64| {
+        hasher.update(&value.to_le_bytes());
+    };
+    word(u64::from(spec.log_n));
+    for primes in [&spec.towers, &spec.special_primes] {
+        word(primes.len() as u64);
+        primes.iter().for_each(|&p| word(p));
+    }
+    word(spec.digit_size as u64);
+    word(u64::from(spec.insecure));
+    word(u64::from(spec.toy));
+    Fingerprint(*hasher.finalize().as_bytes())
+}
+
+#[cfg(test)]
+mod tests;
