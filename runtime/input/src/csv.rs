@@ -1,0 +1,62 @@
+//! Tables of numbers: one sample a row, the label last if there is one column more; or one gray image as a matrix.
+
+use crate::samples::{Samples, Values};
+use crate::{ImageShape, InputErrorKind};
+
+/// Decodes a table separated by commas, semicolons, tabs or spaces. A first line that is not numbers is a heading.
+pub(crate) fn decode(data: &[u8], shape: ImageShape) -> Result<Samples, InputErrorKind> {
+    let damaged = |reason: String| InputErrorKind::damaged("CSV", reason);
+    let text = std::str::from_utf8(data).map_err(|e| damaged(e.to_string()))?;
+    let n = shape.n_values();
+    let mut table = Table { row_len: None, numbers: Vec::new() };
+    for (line_no, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        match table.push_row(line) {
+            Ok(()) => {}
+            Err(_) if line_no == 0 => table = Table { row_len: None, numbers: Vec::new() },
+            Err(reason) => return Err(damaged(format!("line {}: {reason}", line_no + 1))),
+        }
+    }
+    let row_len = table.row_len.ok_or_else(|| damaged("no numbers".to_owned()))?;
+    let numbers = table.numbers;
+    let n_rows = numbers.len() / row_len;
+    let is_matrix = row_len == shape.width && numbers.len() == n;
+    if row_len == n || is_matrix {
+        return Ok(Samples { shape, values: Values::Numbers(numbers), labels: None });
+    }
+    if row_len != n + 1 {
+        return Err(InputErrorKind::WrongShape {
+            found: format!("{n_rows} rows of {row_len} numbers"),
+            wanted: shape,
+        });
+    }
+    let mut values = Vec::with_capacity(n_rows * n);
+    let mut labels = Vec::with_capacity(n_rows);
+    for row in numbers.chunks_exact(row_len) {
+        values.extend_from_slice(&row[..n]);
+        labels.push(row[n] as usize);
+    }
+    Ok(Samples { shape, values: Values::Numbers(values), labels: Some(labels) })
+}
+
+/// Rows of one length, one after the other.
+struct Table {
+    row_len: Option<usize>,
+    numbers: Vec<f64>,
+}
+
+impl Table {
+    fn push_row(&mut self, line: &str) -> Result<(), String> {
+        let before = self.numbers.len();
+        for word in line.split([',', ';', '\t', ' ']).map(str::trim).filter(|w| !w.is_empty()) {
+            match word.parse::<f64>() {
+                Ok(number) if number.is_finite() => self.numbers.push(number),
+                _ => return Err(format!("{word:?} is no finite number")),
+            }
+        }
+        let len = self.numbers.len() - before;
+        match *self.row_len.get_or_insert(len) {
+            expected if expected == len => Ok(()),
+            expected => Err(format!("{len} numbers, but {expected} in the rows above")),
+        }
+    }
+}

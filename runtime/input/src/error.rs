@@ -1,0 +1,81 @@
+//! What can be wrong with an input file.
+
+use std::path::PathBuf;
+
+use crate::ImageShape;
+
+/// An input file that cannot be used, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", path.display())]
+pub struct InputError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    #[source]
+    pub kind: InputErrorKind,
+}
+
+/// The reason inside an [`InputError`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputErrorKind {
+    /// The operating system refused.
+    #[error("cannot read the file")]
+    Io(#[from] std::io::Error),
+    /// Larger than the reader accepts, before or after decompression.
+    #[error("larger than the limit of {limit} bytes")]
+    TooLarge {
+        /// Most bytes accepted.
+        limit: u64,
+    },
+    /// No reader knows this content.
+    #[error(
+        "unknown format: expected PNG, JPEG, .npy, .npz, .csv, CIFAR-10 .bin or idx (each may be gzipped)"
+    )]
+    UnknownFormat,
+    /// Compressed by something this crate does not read.
+    #[error("compressed by {tool}: unpack it first")]
+    Compressed {
+        /// Program that unpacks it.
+        tool: &'static str,
+    },
+    /// The file breaks its format's rules.
+    #[error("damaged {format} file: {reason}")]
+    Damaged {
+        /// Name of the format.
+        format: &'static str,
+        /// What a parser objected to.
+        reason: String,
+    },
+    /// The file is fine, but not for this model.
+    #[error("holds {found}, but the model takes {wanted}")]
+    WrongShape {
+        /// Shape in the file.
+        found: String,
+        /// Shape of the model's input.
+        wanted: ImageShape,
+    },
+    /// Sample number beyond the end.
+    #[error("sample {index} does not exist: the file has {n_samples}")]
+    NoSuchSample {
+        /// Number asked for, from 0.
+        index: usize,
+        /// Samples in the file.
+        n_samples: usize,
+    },
+    /// Preprocessing does not fit the channels.
+    #[error("normalization has {found} channels, but the model takes {wanted}")]
+    WrongNormalization {
+        /// Entries of mean or standard deviation.
+        found: usize,
+        /// Shape of the model's input.
+        wanted: ImageShape,
+    },
+}
+
+impl InputErrorKind {
+    /// A [`InputErrorKind::Damaged`] with the words of whatever refused the bytes.
+    pub(crate) fn damaged(format: &'static str, reason: impl ToString) -> Self {
+        Self::Damaged { format, reason: reason.to_string() }
+    }
+}

@@ -1,0 +1,63 @@
+//! Reads images and tensors from the files people have, as inputs of a model.
+//!
+//! PNG and JPEG images, NumPy arrays (`.npy`, `.npz`), CSV tables, CIFAR-10 binary batches and idx files (as MNIST
+//! ships them), each also gzipped. A file is read once into [`Samples`]; [`Samples::tensor`] gives one sample as
+//! `f64` values in `[channel, y, x]` order. Pixels (bytes) are scaled to [0, 1] and then normalized by
+//! [`Normalization`]; floating-point values and CSV numbers are taken as model inputs as they are.
+//!
+//! Whatever the bytes, reading gives an error and never a panic, and allocates no more than a small multiple of the
+//! file (after decompression, which is bounded).
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod csv;
+mod dataset;
+mod error;
+mod numpy;
+mod picture;
+mod samples;
+mod shape;
+
+use std::path::Path;
+
+pub use error::{InputError, InputErrorKind};
+pub use samples::{Normalization, Samples};
+pub use shape::ImageShape;
+
+/// Reads every sample of `path` for a model that takes tensors of `shape`.
+///
+/// The format is told from the content, and from the name only where the content does not tell (CSV, CIFAR-10).
+///
+/// # Errors
+/// If the file cannot be read, is of no known format, is damaged, or holds tensors of another shape.
+pub fn read_samples(path: &Path, shape: ImageShape) -> Result<Samples, InputError> {
+    let read = || -> Result<Samples, InputErrorKind> { decode(&bytes::read_file(path)?, path, shape) };
+    read().map_err(|kind| InputError { path: path.to_path_buf(), kind })
+}
+
+/// Decodes `data`; `path` gives hints only and is not opened.
+fn decode(data: &[u8], path: &Path, shape: ImageShape) -> Result<Samples, InputErrorKind> {
+    match data {
+        [0x1f, 0x8b, ..] => match bytes::gunzip(data)? {
+            inner if inner.starts_with(&[0x1f, 0x8b]) => {
+                Err(InputErrorKind::damaged("gzip", "compressed twice"))
+            }
+            inner => decode(&inner, &path.with_extension(""), shape),
+        },
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => Err(InputErrorKind::Compressed { tool: "xz" }),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => numpy::decode_npy(data, shape),
+        [b'P', b'K', 3 | 5, ..] => numpy::decode_npz(data, shape),
+        [0x89, b'P', b'N', b'G', ..] | [0xff, 0xd8, 0xff, ..] => picture::decode(data, shape),
+        [0, 0, 8, 1..=4, ..] => dataset::decode_idx(data, shape),
+        _ if has_extension(path, &["bin"]) => dataset::decode_cifar(data, shape),
+        _ if has_extension(path, &["csv", "tsv", "txt"]) => csv::decode(data, shape),
+        _ => Err(InputErrorKind::UnknownFormat),
+    }
+}
+
+fn has_extension(path: &Path, wanted: &[&str]) -> bool {
+    path.extension().is_some_and(|e| wanted.iter().any(|w| e.eq_ignore_ascii_case(w)))
+}
+
+#[cfg(test)]
+mod tests;

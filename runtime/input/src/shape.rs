@@ -1,0 +1,32 @@
+//! The shape of one sample.
+
+use std::fmt;
+
+/// Shape of one sample: channels, height, width. Vectors are `[n, 1, 1]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageShape {
+    /// Number of channels.
+    pub channels: usize,
+    /// Number of rows.
+    pub height: usize,
+    /// Number of columns.
+    pub width: usize,
+}
+
+impl ImageShape {
+    /// Shape with the given channels, rows and columns.
+    pub fn new(channels: usize, height: usize, width: usize) -> Self {
+        Self { channels, height, width }
+    }
+
+    /// Number of values in one sample.
+    pub fn n_values(&self) -> usize {
+        self.channels.saturating_mul(self.height).saturating_mul(self.width)
+    }
+}
+
+impl fmt::Display for ImageShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{},{},{}]", self.channels, self.height, self.width)
+    }
+}

@@ -1,0 +1,184 @@
+//! Formats read back what was written, refuse what does not fit, and survive damage.
+
+use std::io::Write;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use image::{ImageFormat, RgbImage};
+use npyz::WriterBuilder;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{RngCore, SeedableRng};
+
+use super::*;
+
+const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 4 };
+
+/// Reading `data` under `name` gives the tensor 0, 1, 2, … / 255 for the first sample.
+fn check_pixels(data: &[u8], name: &str, shape: ImageShape) {
+    let samples = decode(data, Path::new(name), shape).unwrap();
+    let tensor = samples.tensor(0, &Normalization::default()).unwrap();
+    let expected: Vec<f64> = (0..shape.n_values()).map(|i| i as f64 / 255.0).collect();
+    assert_eq!(tensor, expected, "{name}");
+}
+
+fn check_error(data: &[u8], name: &str, shape: ImageShape, expected: &str) {
+    let error = decode(data, Path::new(name), shape).unwrap_err().to_string();
+    assert!(error.contains(expected), "{name}: {error}");
+}
+
+fn png() -> Vec<u8> {
+    // Pixel (x, y) of channel c holds c * 8 + y * 4 + x, so that the planes count up.
+    let image = RgbImage::from_fn(4, 2, |x, y| image::Rgb([0, 1, 2].map(|c| (c * 8 + y * 4 + x) as u8)));
+    let mut data = std::io::Cursor::new(Vec::new());
+    image.write_to(&mut data, ImageFormat::Png).unwrap();
+    data.into_inner()
+}
+
+fn npy<T: npyz::AutoSerialize + Copy>(shape: &[u64], values: &[T]) -> Vec<u8> {
+    let mut data = Vec::new();
+    let mut writer =
+        npyz::WriteOptions::new().default_dtype().shape(shape).writer(&mut data).begin_nd().unwrap();
+    writer.extend(values.iter().copied()).unwrap();
+    writer.finish().unwrap();
+    data
+}
+
+fn npz() -> Vec<u8> {
+    let mut data = std::io::Cursor::new(Vec::new());
+    let mut archive = npyz::npz::NpzWriter::new(&mut data);
+    let values: Vec<u8> = (0..24).collect();
+    for (name, shape, values) in [("x", vec![1, 3, 2, 4], &values[..]), ("y", vec![1], &values[7..8])] {
+        let mut array = archive
+            .array(name, Default::default())
+            .unwrap()
+            .default_dtype()
+            .shape(&shape)
+            .begin_nd()
+            .unwrap();
+        array.extend(values.iter().copied()).unwrap();
+        array.finish().unwrap();
+    }
+    drop(archive);
+    data.into_inner()
+}
+
+fn idx() -> Vec<u8> {
+    let mut data = vec![0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3];
+    data.extend(0..12);
+    data
+}
+
+fn cifar() -> Vec<u8> {
+    (0..2u8).flat_map(|label| std::iter::once(label).chain((0..3072).map(|i| i as u8))).collect()
+}
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn png_gives_planes() {
+    check_pixels(&png(), "a.png", SHAPE);
+}
+
+#[test]
+fn png_of_another_size_is_refused_before_decoding() {
+    check_error(&png(), "a.png", ImageShape::new(3, 32, 32), "an image of 4x2 pixels");
+}
+
+#[test]
+fn npy_bytes_are_pixels_in_either_axis_order() {
+    let values: Vec<u8> = (0..24).collect();
+    check_pixels(&npy(&[3, 2, 4], &values), "a.npy", SHAPE);
+    check_pixels(&npy(&[1, 24], &values), "a.npy", SHAPE);
+    let last: Vec<u8> = (0..24).map(|i| (i % 3) * 8 + i / 3).collect();
+    check_pixels(&npy(&[1, 2, 4, 3], &last), "a.npy", SHAPE);
+}
+
+#[test]
+fn npy_floats_are_model_inputs_as_they_are() {
+    let values: Vec<f32> = (0..24).map(|i| i as f32 - 7.5).collect();
+    let samples = decode(&npy(&[3, 2, 4], &values), Path::new("a.npy"), SHAPE).unwrap();
+    let ignored = Normalization { mean: vec![1.0; 3], std: vec![2.0; 3] };
+    assert_eq!(samples.tensor(0, &ignored).unwrap()[1], -6.5);
+}
+
+#[test]
+fn npy_that_claims_more_than_it_holds_is_refused() {
+    let mut data = npy(&[3, 2, 4], &[0u8; 24]);
+    let at = data.windows(7).position(|w| w == b"(3, 2, ").unwrap();
+    data[at + 1..at + 5].copy_from_slice(b"9999");
+    assert!(decode(&data, Path::new("a.npy"), SHAPE).is_err());
+    check_error(&npy(&[3, 2], &[0u8; 6]), "a.npy", SHAPE, "an array of [3, 2]");
+}
+
+#[test]
+fn npz_gives_samples_and_labels() {
+    check_pixels(&npz(), "a.npz", SHAPE);
+    assert_eq!(decode(&npz(), Path::new("a.npz"), SHAPE).unwrap().label(0), Some(7));
+}
+
+#[test]
+fn idx_is_read_plain_and_gzipped() {
+    let shape = ImageShape::new(1, 2, 3);
+    check_pixels(&idx(), "images-idx3-ubyte", shape);
+    check_pixels(&gzip(&idx()), "images-idx3-ubyte.gz", shape);
+    check_error(&idx()[..20], "images-idx3-ubyte", shape, "need another length");
+}
+
+#[test]
+fn cifar_batch_gives_images_and_labels() {
+    let shape = ImageShape::new(3, 32, 32);
+    let samples = decode(&cifar(), Path::new("batch.bin"), shape).unwrap();
+    assert_eq!((samples.len(), samples.label(1)), (2, Some(1)));
+    let normalization = Normalization { mean: vec![0.5; 3], std: vec![0.25; 3] };
+    assert_eq!(samples.tensor(1, &normalization).unwrap()[255], 2.0);
+    check_error(&cifar()[1..], "batch.bin", shape, "no multiple of 3073");
+}
+
+#[test]
+fn csv_rows_may_end_in_a_label() {
+    let shape = ImageShape::new(1, 1, 3);
+    let samples = decode(b"a,b,c,class\n1,2,3,7\n4,5,6.5,8\n", Path::new("a.csv"), shape).unwrap();
+    assert_eq!(samples.tensor(1, &Normalization::default()).unwrap(), [4.0, 5.0, 6.5]);
+    assert_eq!(samples.label(1), Some(8));
+    check_error(b"1,2\n3,4\n", "a.csv", shape, "2 rows of 2 numbers");
+    check_error(b"1,2,3\n3,x,4\n", "a.csv", shape, "line 2: \"x\"");
+    check_error(b"1,2,3\n3,4\n", "a.csv", shape, "line 2: 2 numbers, but 3");
+}
+
+#[test]
+fn sample_beyond_the_end_is_an_error() {
+    let samples = decode(&idx(), Path::new("i"), ImageShape::new(1, 2, 3)).unwrap();
+    let error = samples.tensor(2, &Normalization::default()).unwrap_err().to_string();
+    assert_eq!(error, "sample 2 does not exist: the file has 2");
+}
+
+#[test]
+fn random_damage_never_panics() {
+    let numbers: Vec<f64> = (0..24).map(f64::from).collect();
+    let files = [
+        ("a.png", png()),
+        ("a.npy", npy(&[3, 2, 4], &numbers)),
+        ("a.npz", npz()),
+        ("a-idx3", idx()),
+        ("a.gz", gzip(&idx())),
+        ("a.bin", cifar()),
+        ("a.csv", b"1,2,3,4\n5,6,7,8\n".to_vec()),
+    ];
+    let mut rng = ChaCha20Rng::seed_from_u64(7);
+    for (name, data) in &files {
+        for _ in 0..2000 {
+            let mut data = data.clone();
+            for _ in 0..1 + rng.next_u32() % 4 {
+                let at = rng.next_u32() as usize % data.len();
+                data[at] = rng.next_u32() as u8;
+            }
+            data.truncate(data.len() - (rng.next_u32() as usize % 8).min(data.len() - 1));
+            let _ = decode(&data, Path::new(name), SHAPE);
+        }
+    }
+}
