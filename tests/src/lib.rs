@@ -1,1 +1,8 @@
-//! Under construction.
+//! What the cross-crate tests and `cargo xtask` share: an ONNX writer and generated networks.
+//!
+//! Nothing here is part of the product: the compiler reads ONNX, it never writes it.
+
+#![forbid(unsafe_code)]
+
+pub mod models;
+pub mod onnx;

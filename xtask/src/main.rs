@@ -1,3 +1,49 @@
-//! Under construction.
+//! Repository automation: `cargo xtask <command>`. Everything CI does is one of these commands.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod bless;
+mod check;
+mod models;
+mod slow;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Repository automation.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Format check, lints and tests: the same as CI
+    Check,
+    /// Accept the current output as the new snapshots
+    Bless,
+    /// Run the slow tests that the default suite leaves out
+    Slow(slow::Args),
+    /// Write the networks of the level tables as ONNX files
+    Models(models::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Check => check::run(),
+        Command::Bless => bless::run(),
+        Command::Slow(args) => slow::run(&args),
+        Command::Models(args) => models::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
