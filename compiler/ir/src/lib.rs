@@ -24,6 +24,6 @@ pub use infer::{ShapeError, infer};
 pub use op::{Conv2d, Divisor, Linear, Op, Pad, Pads, Pool, Slice};
 pub use print::{PrintOptions, number, print, print_node};
 pub use shape::Shape;
-pub use tensor::{Tensor, TensorData, TensorSizeError};
+pub use tensor::{Scaled, Tensor, TensorData, TensorSizeError};
 pub use verify::{Fault, Verified, VerifyError, VerifyErrors, verify};
 pub use weights::Weights;

@@ -1,7 +1,7 @@
 //! Constant tensors: weights, biases and coefficients.
 //!
-//! Data is shared, so a graph and its copies hold one allocation; a tensor stays in the f32 of its file until a pass
-//! computes new values, which are f64.
+//! Data is shared, so a graph and its copies hold one allocation. A weight stays in the f32 of its file for good: a pass
+//! that multiplies its rows or columns stores the factors beside it, so rewriting a network copies no weights.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,6 +21,17 @@ pub enum TensorData {
     F32(Arc<[f32]>),
     /// As computed by a pass.
     F64(Arc<[f64]>),
+    /// Another tensor of the same extents, times factors per output and per input channel.
+    Scaled(Arc<Scaled>),
+}
+
+/// A weight `[out, in, ..]` with factors on its first two axes. A grouped convolution has one input factor per channel of
+/// its whole operand, so the factor of (o, i) is the i-th of the group of o.
+#[derive(Debug, PartialEq)]
+pub struct Scaled {
+    base: Tensor,
+    out: Arc<[f64]>,
+    input: Arc<[f64]>,
 }
 
 /// The number of values does not match the extents.
@@ -73,6 +84,29 @@ impl Tensor {
         Self::vector([value])
     }
 
+    /// This weight `[out, in, ..]` times `out` per output channel and `input` per input channel; a single factor stands for
+    /// all channels. No weight is copied.
+    ///
+    /// # Panics
+    /// When the number of factors does not fit the extents; callers scale weights that shape inference accepted.
+    #[must_use]
+    pub fn scaled(&self, out: &[f64], input: &[f64]) -> Self {
+        let (rows, columns) = (self.dims[0], self.dims[1]);
+        assert!(out.len() == 1 || out.len() == rows, "one factor per output channel");
+        assert!(input.len() == 1 || input.len().is_multiple_of(columns), "one factor per input channel");
+        let scaled = match &self.data {
+            TensorData::Scaled(inner) => Scaled {
+                base: inner.base.clone(),
+                out: broadcast_product(&inner.out, out),
+                input: broadcast_product(&inner.input, input),
+            },
+            TensorData::F32(_) | TensorData::F64(_) => {
+                Scaled { base: self.clone(), out: out.into(), input: input.into() }
+            }
+        };
+        Self { dims: self.dims.clone(), data: TensorData::Scaled(Arc::new(scaled)) }
+    }
+
     /// Extents, outermost first.
     #[must_use]
     pub fn dims(&self) -> &[usize] {
@@ -106,11 +140,12 @@ impl Tensor {
         match &self.data {
             TensorData::F32(v) => f64::from(v[i]),
             TensorData::F64(v) => v[i],
+            TensorData::Scaled(s) => s.base.get(i) * s.factor(i),
         }
     }
 
     /// All values in row-major order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = f64> + '_ {
         (0..self.len()).map(|i| self.get(i))
     }
 
@@ -120,6 +155,15 @@ impl Tensor {
         match &self.data {
             TensorData::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),
             TensorData::F64(v) => Cow::Borrowed(v),
+            TensorData::Scaled(s) => {
+                let mut values = s.base.to_f64().into_owned();
+                let taps = values.len() / (self.dims[0] * self.dims[1]).max(1);
+                for (i, chunk) in values.chunks_mut(taps.max(1)).enumerate() {
+                    let factor = s.factor(i * taps);
+                    chunk.iter_mut().for_each(|x| *x *= factor);
+                }
+                Cow::Owned(values)
+            }
         }
     }
 
@@ -132,7 +176,13 @@ impl Tensor {
     /// Whether every value is finite.
     #[must_use]
     pub fn is_finite(&self) -> bool {
-        self.iter().all(f64::is_finite)
+        match &self.data {
+            TensorData::F32(v) => v.iter().all(|x| x.is_finite()),
+            TensorData::F64(v) => v.iter().all(|x| x.is_finite()),
+            TensorData::Scaled(s) => {
+                s.base.is_finite() && s.out.iter().chain(s.input.iter()).all(|x| x.is_finite())
+            }
+        }
     }
 
     /// Short fingerprint of extents and values for printed graphs. Values count to about four digits, so that a last-bit
@@ -143,7 +193,7 @@ impl Tensor {
         for &d in &self.dims {
             hash.write(d as u64);
         }
-        for x in self.iter() {
+        for &x in self.to_f64().iter() {
             let rounded = (x as f32).to_bits().wrapping_add(1 << 10) >> 11;
             hash.write(u64::from(rounded));
         }
@@ -156,8 +206,31 @@ impl TensorData {
         match self {
             Self::F32(v) => v.len(),
             Self::F64(v) => v.len(),
+            Self::Scaled(s) => s.base.len(),
         }
     }
+}
+
+impl Scaled {
+    /// The product of the output and input factor at a flat position.
+    fn factor(&self, i: usize) -> f64 {
+        let (rows, columns) = (self.base.dims[0], self.base.dims[1]);
+        let taps = self.base.len() / (rows * columns);
+        let (o, c) = (i / (columns * taps), i / taps % columns);
+        let out = if self.out.len() == 1 { self.out[0] } else { self.out[o] };
+        let input = if self.input.len() == 1 {
+            self.input[0]
+        } else {
+            let groups = self.input.len() / columns;
+            self.input[o / (rows / groups) * columns + c]
+        };
+        out * input
+    }
+}
+
+fn broadcast_product(a: &[f64], b: &[f64]) -> Arc<[f64]> {
+    let at = |v: &[f64], i: usize| if v.len() == 1 { v[0] } else { v[i] };
+    (0..a.len().max(b.len())).map(|i| at(a, i) * at(b, i)).collect()
 }
 
 impl fmt::Display for Tensor {
@@ -165,7 +238,7 @@ impl fmt::Display for Tensor {
         let dims: Vec<_> = self.dims.iter().map(ToString::to_string).collect();
         let kind = match self.data {
             TensorData::F32(_) => "f32",
-            TensorData::F64(_) => "f64",
+            TensorData::F64(_) | TensorData::Scaled(_) => "f64",
         };
         write!(f, "[{}] {kind} #{:08x}", dims.join(","), self.fingerprint())
     }
@@ -200,6 +273,15 @@ mod tests {
     fn wrong_number_of_values_is_refused() {
         let err = Tensor::from_f64(vec![2, 3], vec![0.0; 5]).unwrap_err();
         assert_eq!(err, TensorSizeError { expected: 6, actual: 5 });
+    }
+
+    #[test]
+    fn scaled_weight_multiplies_rows_and_the_columns_of_each_group() {
+        let base = Tensor::from_f32(vec![4, 1, 2], vec![1.0; 8]).unwrap();
+        let scaled = base.scaled(&[1.0, 2.0, 3.0, 4.0], &[1.0]).scaled(&[10.0], &[1.0, 0.5]);
+        let expected = [10.0, 10.0, 20.0, 20.0, 15.0, 15.0, 20.0, 20.0];
+        assert_eq!(scaled.to_f64().as_ref(), expected);
+        assert_eq!(scaled.iter().collect::<Vec<_>>(), expected);
     }
 
     #[test]
