@@ -6,9 +6,21 @@
 //! This crate knows neither networks nor ring arithmetic.
 #![forbid(unsafe_code)]
 
+pub mod constants;
+pub mod ids;
+pub mod layout;
+pub mod linear;
 pub mod noise;
 pub mod params;
+pub mod rotation;
 pub mod scale;
+#[cfg(test)]
+mod testing;
 
+pub use constants::{Codebook, ConstantError, Constants, Tensor, TensorData, Values};
+pub use ids::{CodebookId, CtId, CtRange, LayerId, LayoutId, MapId, MemberIdx, SlotIdx, TensorId};
+pub use layout::{Derived, Layout, LayoutError, LayoutSpec, Packing, Shape};
+pub use linear::{Diagonal, DiagonalId, Diagonals, LinearError, LinearOp, LinearTerm, Operand, PlaintextKey};
 pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, TowerIdx};
+pub use rotation::Rotation;
 pub use scale::Scale;

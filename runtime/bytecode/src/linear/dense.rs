@@ -1,0 +1,105 @@
+//! Diagonals of a matrix over a flattened input, looked up slot by slot.
+
+use super::{LinearError, ResolvedOp, member_pairs};
+use crate::layout::Layout;
+use crate::rotation::Rotation;
+
+/// Which coordinate lives in a slot.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    member: u32,
+    index: u32,
+}
+
+type Table = Vec<Option<Held>>;
+
+/// The matrix and, per ciphertext, the coordinates held in one period of its slots.
+#[derive(Clone, Debug)]
+pub(super) struct DenseTerm {
+    inputs: Vec<Table>,
+    outputs: Vec<Table>,
+    members: [usize; 2],
+    values: Vec<f64>,
+    member_step: usize,
+    columns: usize,
+}
+
+impl DenseTerm {
+    /// Builds the tables and finds the non-empty (output, input, rotation).
+    pub(super) fn build(
+        op: &ResolvedOp,
+        input: &Layout,
+        output: &Layout,
+    ) -> Result<(Self, Vec<(u32, u32, Rotation)>), LinearError> {
+        member_pairs(input, output, op.values.members)?;
+        let term = Self {
+            inputs: tables(input),
+            outputs: tables(output),
+            members: [input.members(), output.members()],
+            values: op.values.data.clone(),
+            member_step: op.values.member_step(),
+            columns: input.shape().len(),
+        };
+        let window = input.period().min(output.period());
+        let mut diagonals = Vec::new();
+        for (o, rows) in term.outputs.iter().enumerate() {
+            for (i, columns) in term.inputs.iter().enumerate() {
+                let mut seen = vec![false; window];
+                for (from, &column) in columns.iter().enumerate() {
+                    for (to, &row) in rows.iter().enumerate() {
+                        if term.weight(row, column).is_some() {
+                            seen[(from + window - to % window) % window] = true;
+                        }
+                    }
+                }
+                let mut rotations: Vec<Rotation> =
+                    (0..window).filter(|&r| seen[r]).map(|r| Rotation::new(r as i64, window)).collect();
+                rotations.sort_unstable();
+                diagonals.extend(rotations.into_iter().map(|r| (o as u32, i as u32, r)));
+            }
+        }
+        Ok((term, diagonals))
+    }
+
+    /// Adds one diagonal to `out` (one period), moved right by `shift`.
+    pub(super) fn write(&self, output: u32, input: u32, rotation: Rotation, shift: usize, out: &mut [f64]) {
+        let (rows, columns) = (&self.outputs[output as usize], &self.inputs[input as usize]);
+        let wrap = out.len() - 1;
+        let offset = rotation.left(columns.len());
+        for slot in 0..rows.len().max(columns.len()) {
+            let row = rows[slot & (rows.len() - 1)];
+            if let Some(value) = self.weight(row, columns[(slot + offset) & (columns.len() - 1)]) {
+                out[(slot + shift) & wrap] += value;
+            }
+        }
+    }
+
+    fn weight(&self, row: Option<Held>, column: Option<Held>) -> Option<f64> {
+        let (row, column) = (row?, column?);
+        let [members_in, members_out] = self.members;
+        if members_in == members_out && row.member != column.member {
+            return None;
+        }
+        let member = row.member.max(column.member) as usize;
+        let position = row.index as usize * self.columns + column.index as usize;
+        Some(self.values[member * self.member_step + position])
+    }
+}
+
+fn tables(layout: &Layout) -> Vec<Table> {
+    let mut tables = vec![vec![None; layout.period()]; layout.n_cts()];
+    let shape = layout.shape();
+    for member in 0..layout.members() {
+        let mut index = 0;
+        for channel in 0..shape.channels as usize {
+            for y in 0..shape.height as usize {
+                for x in 0..shape.width as usize {
+                    let (ct, slot) = layout.slot(member, channel, y, x);
+                    tables[ct][slot] = Some(Held { member: member as u32, index });
+                    index += 1;
+                }
+            }
+        }
+    }
+    tables
+}

@@ -1,0 +1,269 @@
+//! Diagonals of operations made of taps.
+//!
+//! A tap between layouts whose steps match meets one rotation over a whole rectangle of outputs; where the
+//! steps differ it falls apart into rows or single slots. A diagonal is a list of such pieces.
+
+use super::{LinearError, MemberPair, ResolvedOp, member_pairs, valid_range};
+use crate::layout::Layout;
+use crate::rotation::Rotation;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// The slots of a diagonal that hold one weight (one per member).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mask {
+    slot: u32,
+    last_row: u16,
+    last_column: u16,
+    members: u16,
+}
+
+/// One weight over a mask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) mask: Mask,
+    /// Position in the values of the first member concerned.
+    weight: u32,
+}
+
+/// Where a diagonal starts and ends among the pieces.
+pub(super) struct SparseDiagonal {
+    pub(super) output: u32,
+    pub(super) input: u32,
+    pub(super) rotation: Rotation,
+    pub(super) pieces: std::ops::Range<u32>,
+}
+
+/// The pieces of one term, grouped by diagonal.
+#[derive(Clone, Debug)]
+pub(super) struct SparseTerm {
+    pieces: Vec<Piece>,
+    values: Vec<f64>,
+    /// For each weight the first one with the same values in every member.
+    classes: Vec<u32>,
+    member_step: usize,
+    steps: Steps,
+}
+
+/// Distances between neighbours in the output layout.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    y: usize,
+    x: usize,
+    member: usize,
+}
+
+impl SparseTerm {
+    /// Finds the pieces of an operation between two layouts and groups them by diagonal.
+    pub(super) fn build(
+        op: &ResolvedOp,
+        input: &Layout,
+        output: &Layout,
+    ) -> Result<(Self, Vec<SparseDiagonal>), LinearError> {
+        let pairs = member_pairs(input, output, op.values.members)?;
+        let mut finder =
+            Finder { input, output, found: Vec::new(), keys: HashMap::default(), order: Vec::new() };
+        let (stride, len, member_step) = (op.stride, op.values.len(), op.values.member_step());
+        let (from, to) = (input.shape(), output.shape());
+        op.for_each_tap(|tap| {
+            let ys = valid_range(to.height as usize, from.height as usize, stride[0], tap.dy);
+            let xs = valid_range(to.width as usize, from.width as usize, stride[1], tap.dx);
+            if ys.is_empty() || xs.is_empty() {
+                return;
+            }
+            // A matching step keeps the whole range in one rotation; else every row or column is alone.
+            let y_run = if stride[0] * input.y_step() == output.y_step() { ys.len() } else { 1 };
+            let x_run = if stride[1] * input.x_step() == output.x_step() { xs.len() } else { 1 };
+            for pair in &pairs {
+                let weight = tap.weight + pair.weight * member_step;
+                let used = (0..pair.count).any(|m| op.values.data[weight + m * member_step] != 0.0);
+                if !used {
+                    continue;
+                }
+                for y in ys.clone().step_by(y_run) {
+                    for x in xs.clone().step_by(x_run) {
+                        let from_y = (y * stride[0]) as i64 + tap.dy;
+                        let from_x = (x * stride[1]) as i64 + tap.dx;
+                        let (in_ct, in_slot) =
+                            input.slot(pair.input, tap.in_channel, from_y as usize, from_x as usize);
+                        let (out_ct, out_slot) = output.slot(pair.output, tap.out_channel, y, x);
+                        finder.add((out_ct, out_slot), (in_ct, in_slot), [y_run, x_run], pair, weight);
+                    }
+                }
+            }
+        });
+        let (pieces, diagonals) = finder.grouped();
+        let term = Self {
+            pieces,
+            classes: classes(&op.values.data, len, op.values.members),
+            values: op.values.data.clone(),
+            member_step,
+            steps: Steps { y: output.y_step(), x: output.x_step(), member: output.member_step() },
+        };
+        Ok((term, diagonals))
+    }
+
+    /// Adds the pieces to `out` (one period), moved right by `shift`.
+    pub(super) fn write(&self, pieces: std::ops::Range<u32>, shift: usize, out: &mut [f64]) {
+        let wrap = out.len() - 1;
+        for piece in &self.pieces[pieces.start as usize..pieces.end as usize] {
+            let mut weight = piece.weight as usize;
+            let mut slot = piece.mask.slot as usize + shift;
+            for _ in 0..piece.mask.members {
+                let value = self.values[weight];
+                let mut row = slot;
+                for _ in 0..=piece.mask.last_row {
+                    let mut column = row;
+                    for _ in 0..=piece.mask.last_column {
+                        out[column & wrap] += value;
+                        column += self.steps.x;
+                    }
+                    row += self.steps.y;
+                }
+                slot += self.steps.member;
+                weight += self.member_step;
+            }
+        }
+    }
+
+    /// Sum of the squares of the slots of these pieces, over one period.
+    pub(super) fn energy(&self, pieces: std::ops::Range<u32>) -> f64 {
+        let energy = |piece: &Piece| {
+            let area = (f64::from(piece.mask.last_row) + 1.0) * (f64::from(piece.mask.last_column) + 1.0);
+            let members = 0..usize::from(piece.mask.members);
+            area * members
+                .map(|m| self.values[piece.weight as usize + m * self.member_step].powi(2))
+                .sum::<f64>()
+        };
+        self.pieces[pieces.start as usize..pieces.end as usize].iter().map(energy).sum()
+    }
+
+    /// The mask and weight class of a diagonal that is one weight over one mask.
+    pub(super) fn single(&self, pieces: std::ops::Range<u32>) -> Option<(Mask, u32)> {
+        match &self.pieces[pieces.start as usize..pieces.end as usize] {
+            [piece] => Some((piece.mask, self.classes[piece.weight as usize])),
+            _ => None,
+        }
+    }
+
+    /// The values of a weight class, one per member of the mask.
+    pub(super) fn class_values(&self, class: u32, members: usize) -> impl Iterator<Item = f64> + '_ {
+        (0..members).map(move |m| self.values[class as usize + m * self.member_step])
+    }
+}
+
+impl Mask {
+    /// Members that the mask covers.
+    pub fn members(&self) -> usize {
+        usize::from(self.members)
+    }
+}
+
+/// For every weight (of every member) the first weight of that member with the same values from it on.
+fn classes(values: &[f64], len: usize, members: usize) -> Vec<u32> {
+    let mut first: HashMap<Vec<u64>, u32> = HashMap::new();
+    let mut classes: Vec<u32> = (0..values.len() as u32).collect();
+    for weight in 0..len {
+        let row = (0..members).map(|m| values[m * len + weight].to_bits()).collect();
+        let class = *first.entry(row).or_insert(weight as u32);
+        for member in 0..members {
+            classes[member * len + weight] = (member * len) as u32 + class;
+        }
+    }
+    classes
+}
+
+type Key = (u32, u32, Rotation);
+
+/// Collects pieces and numbers the diagonals in order of appearance.
+struct Finder<'a> {
+    input: &'a Layout,
+    output: &'a Layout,
+    found: Vec<(u32, Piece)>,
+    keys: HashMap<Key, u32, BuildHasherDefault<MulHasher>>,
+    order: Vec<Key>,
+}
+
+impl Finder<'_> {
+    fn add(
+        &mut self,
+        (out_ct, out_slot): (usize, usize),
+        (in_ct, in_slot): (usize, usize),
+        [rows, columns]: [usize; 2],
+        pair: &MemberPair,
+        weight: usize,
+    ) {
+        let (p_in, p_out) = (self.input.period(), self.output.period());
+        let distance = in_slot as i64 - out_slot as i64;
+        let rotation = Rotation::new(distance, p_in.min(p_out));
+        // Where the output has spare copies, the product moves to the copy that the rotation reaches.
+        let slot = if p_out < p_in {
+            (out_slot as i64 + distance - rotation.amount()).rem_euclid(p_in as i64) as usize
+        } else {
+            out_slot
+        };
+        let key = (out_ct as u32, in_ct as u32, rotation);
+        let diagonal = *self.keys.entry(key).or_insert_with(|| {
+            self.order.push(key);
+            self.order.len() as u32 - 1
+        });
+        let mask = Mask {
+            slot: slot as u32,
+            last_row: (rows - 1) as u16,
+            last_column: (columns - 1) as u16,
+            members: pair.count as u16,
+        };
+        self.found.push((diagonal, Piece { mask, weight: weight as u32 }));
+    }
+
+    /// Counting sort of the pieces by diagonal, diagonals sorted by key.
+    fn grouped(self) -> (Vec<Piece>, Vec<SparseDiagonal>) {
+        let mut sorted: Vec<u32> = (0..self.order.len() as u32).collect();
+        sorted.sort_unstable_by_key(|&d| self.order[d as usize]);
+        let mut counts = vec![0u32; self.order.len()];
+        self.found.iter().for_each(|(d, _)| counts[*d as usize] += 1);
+        let mut next = vec![0u32; self.order.len()];
+        let mut diagonals = Vec::with_capacity(sorted.len());
+        let mut start = 0;
+        for &d in &sorted {
+            let (output, input, rotation) = self.order[d as usize];
+            let end = start + counts[d as usize];
+            next[d as usize] = start;
+            diagonals.push(SparseDiagonal { output, input, rotation, pieces: start..end });
+            start = end;
+        }
+        let Some(&(_, filler)) = self.found.first() else { return (Vec::new(), diagonals) };
+        let mut pieces = vec![filler; self.found.len()];
+        for (d, piece) in self.found {
+            pieces[next[d as usize] as usize] = piece;
+            next[d as usize] += 1;
+        }
+        (pieces, diagonals)
+    }
+}
+
+/// A multiplicative hasher for small integer keys; the keys come from our own arithmetic.
+#[derive(Default)]
+struct MulHasher(u64);
+
+impl Hasher for MulHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&b| self.write_u64(u64::from(b)));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_i32(&mut self, value: i32) {
+        self.write_u64(u64::from(value as u32));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
