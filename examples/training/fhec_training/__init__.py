@@ -1,0 +1,1 @@
+"""Training of convolutional networks whose activations are polynomials (paper §3), for `fhec`."""

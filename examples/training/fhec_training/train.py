@@ -1,0 +1,200 @@
+"""Trains a network: `python -m fhec_training.train --model resnet20 --data cifar10 --data-dir DIR --out RUN`.
+
+A run lives in its folder: `checkpoint.pt` (after every epoch; the same command goes on from there), `log.csv`,
+`accuracy.png` and `ranges.png`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from fhec_training import checkpoint, data, report
+from fhec_training.activation import PolyActivation, activations, clip_range_penalty, input_ranges, warm_up
+from fhec_training.checkpoint import Recipe
+from fhec_training.evaluate import accuracy
+from fhec_training.models import MODELS
+from fhec_training.parallel import Group
+from fhec_training.schedule import Clock, one_cycle
+
+GRADIENT_NORM = 2.0
+"""Longer gradients are shortened to this: a quadratic network can take one bad step too many."""
+
+
+class Run:
+    """One training run: network, optimizer, data and position."""
+
+    def __init__(self, options: argparse.Namespace, group: Group) -> None:
+        self.options, self.group = options, group
+        self.description = data.DATASETS[options.data]
+        self.train_data = data.load(options.data, options.data_dir, "train")
+        self.test_data = data.load(options.data, options.data_dir, "test")
+        self.recipe = Recipe(
+            options.model,
+            options.data,
+            self.train_data.images.shape[1],
+            len(self.description.labels),
+            options.width,
+            options.activation,
+            options.degree,
+            options.c,
+            options.bits,
+        )
+        self.path = options.out / "checkpoint.pt"
+        torch.manual_seed(options.seed)
+        self.network = self.recipe.network()
+        self.optimizer = torch.optim.SGD(_parameter_groups(self.network, options.weight_decay), momentum=0.9, nesterov=True)
+        self.epoch, seconds = 0, 0.0
+        if self.path.exists():
+            seconds = self._resume()
+        self.clock = Clock(options.epochs, options.minutes, seconds)
+        self.agreed_progress = self.clock.progress(self.epoch)
+
+    def _resume(self) -> float:
+        recipe, network, state = checkpoint.load(self.path)
+        if recipe != self.recipe:
+            raise SystemExit(f"{self.path} belongs to another network: {recipe}")
+        self.network.load_state_dict(network.state_dict())
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.epoch = state["epoch"]
+        return state["seconds"]
+
+    def go(self) -> None:
+        while self.agreed_progress < 1.0:
+            self.train_epoch()
+
+    def train_epoch(self) -> None:
+        options = self.options
+        generator = torch.Generator().manual_seed(1_000_003 * options.seed + self.epoch)
+        jitter = torch.Generator().manual_seed(generator.initial_seed() * options.processes + self.group.rank)
+        zeta = options.zeta * warm_up(self.epoch)
+        n_steps = len(self.train_data) // options.batch_size
+        sums = torch.zeros(3)
+        n_done, shown = 0, time.monotonic()
+        self.network.train()
+        for step, indices in enumerate(data.batches(self.train_data, options.batch_size, generator, self.group.share)):
+            if self.agreed_progress >= 1.0:
+                break
+            lr = one_cycle(self.agreed_progress, options.lr)
+            sums += torch.tensor(self.step(indices, jitter, lr, zeta, self.epoch + (step + 1) / n_steps))
+            n_done += 1
+            if self.group.is_first and time.monotonic() - shown > 10:
+                shown = time.monotonic()
+                loss, penalty, right = (sums / n_done).tolist()
+                print(
+                    f"epoch {self.epoch + 1} step {step + 1}/{n_steps} done {self.agreed_progress:.1%} "
+                    f"lr {lr:.4f} loss {loss:.4f} penalty {penalty:.1f} accuracy {right:.2%}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+        self.group.average_statistics(self.network)
+        self.epoch += 1
+        if self.group.is_first:
+            self.finish_epoch(zeta, lr, *(sums / max(1, n_done)).tolist())
+
+    def step(self, indices: torch.Tensor, jitter: torch.Generator, lr: float, zeta: float, epoch: float) -> list[float]:
+        """One optimizer step; returns loss, penalty and accuracy of the batch over all processes."""
+        options = self.options
+        clipping = self.agreed_progress < options.clip_until
+        for activation in activations(self.network).values():
+            activation.clipping = clipping
+        images = data.augment(self.train_data.images[indices], options.padding, self.description.flips, jitter)
+        inputs = self.description.normalize(images)
+        if self.agreed_progress < options.small_until:
+            inputs = F.interpolate(inputs, size=options.small_size, mode="bilinear", antialias=True)
+        inputs = inputs.contiguous(memory_format=torch.channels_last)
+        labels = self.train_data.labels[indices]
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
+            logits = self.network(inputs)
+        loss = F.cross_entropy(logits.float(), labels)
+        penalty = clip_range_penalty(self.network)
+        self.optimizer.zero_grad(set_to_none=True)
+        (loss + zeta * penalty).backward()
+        right = (logits.argmax(1) == labels).float().mean()
+        # The clocks of the processes differ by a hair; the mean is what all of them act on.
+        mine = (loss.item(), penalty.item(), right.item(), self.clock.progress(epoch))
+        *means, self.agreed_progress = self.group.average(self.network, mine)
+        if epoch >= options.epochs:
+            self.agreed_progress = 1.0
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), GRADIENT_NORM)
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = lr
+        self.optimizer.step()
+        return means
+
+    def finish_epoch(self, zeta: float, lr: float, loss: float, penalty: float, train_accuracy: float) -> None:
+        """Checkpoint first, then the measurements."""
+        state = {"optimizer": self.optimizer.state_dict(), "epoch": self.epoch, "seconds": self.clock.seconds()}
+        checkpoint.save(self.path, self.recipe, self.network, state)
+        sample = self.description.normalize(self.test_data.images[:500])
+        ranges = input_ranges(self.network, sample.contiguous(memory_format=torch.channels_last))
+        row = {
+            "epoch": self.epoch,
+            "minutes": round(self.clock.seconds() / 60, 2),
+            "progress": round(self.agreed_progress, 4),
+            "lr": round(lr, 5),
+            "zeta": zeta,
+            "loss": round(loss, 4),
+            "penalty": round(penalty, 2),
+            "train_accuracy": round(train_accuracy, 4),
+            "test_accuracy": round(accuracy(self.network, self.test_data, self.description), 4),
+            "ranges": " ".join(f"{name}:{low:.3f}:{high:.3f}" for name, (low, high) in ranges.items()),
+        }
+        report.append(self.options.out, row)
+        report.plot(self.options.out, self.options.c)
+        print({key: value for key, value in row.items() if key != "ranges"}, file=sys.stderr, flush=True)
+
+
+def _parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, object]]:
+    """Weights decay; biases and batch-norm factors do not."""
+    weights = [p for p in network.parameters() if p.ndim > 1]
+    others = [p for p in network.parameters() if p.ndim <= 1]
+    return [{"params": weights, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--model", choices=MODELS, required=True)
+    add("--data", choices=data.DATASETS, required=True)
+    add("--data-dir", type=Path, required=True)
+    add("--out", type=Path, required=True, help="folder of the run; goes on from its checkpoint if there is one")
+    add("--activation", choices=("poly", "relu"), default="poly", help="relu trains the twin to compare with")
+    add("--degree", type=int, default=2)
+    add("--c", type=float, default=2.0, help="activations are fitted and kept on [-c, c]")
+    add("--bits", type=int, default=10, help="fractional bits of the activation's coefficients")
+    add("--zeta", type=float, default=0.001, help="strength of the clip-range penalty")
+    add("--clip-until", type=float, default=1.0, help="part of the run after which training no longer clips")
+    add("--width", type=float, default=1.0, help="factor of all channel counts")
+    add("--epochs", type=float, default=50)
+    add("--minutes", type=float, help="end, annealed, after this time if the epochs are not done by then")
+    add("--batch-size", type=int, default=128)
+    add("--lr", type=float, default=0.2, help="peak of the one-cycle schedule")
+    add("--weight-decay", type=float, default=5e-4)
+    add("--padding", type=int, default=4, help="largest random shift in pixels")
+    add("--small-size", type=int, default=24, help="image size in the first part of the run")
+    add("--small-until", type=float, default=0.0, help="part of the run on images of --small-size")
+    add("--seed", type=int, default=0)
+    add("--bf16", action="store_true", help="bfloat16 autocast; pays off only where the CPU has such instructions")
+    add("--processes", type=int, default=1, help="data-parallel processes of one thread each")
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    options = parse()
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.processes > 1:
+        torch.set_num_threads(1)
+    group = Group(options.processes)
+    Run(options, group).go()
+    group.close()
+
+
+if __name__ == "__main__":
+    main()

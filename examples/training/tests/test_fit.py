@@ -1,0 +1,58 @@
+"""The integer fit against brute force; needs nothing but Python."""
+
+from itertools import product
+
+import pytest
+
+from fhec_training.fit import fit_relu, squared_error
+
+
+@pytest.mark.parametrize(
+    ("degree", "c", "bits"), [(1, 2, 4), (2, 2, 4), (2, 1, 4), (2, 0.5, 4), (2, 3, 4), (2, 1.3, 4), (3, 2, 3), (4, 2, 3)]
+)
+def test_fit_is_the_best_of_all_integer_vectors(degree, c, bits):
+    half = 1 << (bits - 1)
+    box = range(-half, half)
+    best = min((squared_error(a, c, bits), a[::-1]) for a in product(box, repeat=degree + 1))
+    assert fit_relu(degree, c, bits) == best[1][::-1]
+
+
+@pytest.mark.parametrize(
+    ("degree", "c", "bits", "expected"),
+    [
+        (2, 2.0, 10, (192, 511, 240)),
+        (2, 2.0, 8, (48, 127, 60)),
+        (2, 4.0, 10, (384, 511, 120)),
+        (2, 0.5, 10, (85, 511, 511)),
+        (2, 1.3, 6, (8, 31, 23)),
+        (3, 2.0, 10, (192, 511, 240, 0)),
+        (4, 2.0, 10, (121, 511, 418, 0, -52)),
+        (4, 4.0, 12, (963, 2047, 837, 0, -26)),
+    ],
+)
+def test_coefficients_are_those_of_the_compiler(degree, c, bits, expected):
+    """The same table is tested in the compiler; the two must change together."""
+    assert fit_relu(degree, c, bits) == expected
+
+
+def test_no_neighbor_is_better_at_full_size():
+    best = fit_relu(2, 2.0, 6)
+    error = squared_error(best, 2.0, 6)
+    for step in product((-1, 0, 1), repeat=3):
+        neighbor = tuple(a + s for a, s in zip(best, step))
+        if step != (0, 0, 0) and all(-32 <= a <= 31 for a in neighbor):
+            assert squared_error(neighbor, 2.0, 6) > error
+
+
+def test_rounding_the_real_solution_is_not_the_fit():
+    """With both bounds active the even coefficients depend on each other, so clamping a_2 alone is wrong."""
+    a_0, _, a_2 = fit_relu(2, 0.5, 10)
+    assert a_2 == 511
+    real_a_0 = round(1024 * 3 / 32)  # least squares over the reals: a_0 = 3c/16
+    assert a_0 != real_a_0
+
+
+def test_bad_arguments_are_refused():
+    for arguments in ((0, 2.0, 10), (2, 0.0, 10), (2, 2.0, 1)):
+        with pytest.raises(ValueError, match="need degree"):
+            fit_relu(*arguments)
