@@ -6,21 +6,30 @@
 //! This crate knows neither networks nor ring arithmetic.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod constants;
 pub mod ids;
 pub mod layout;
 pub mod linear;
 pub mod noise;
 pub mod params;
+pub mod plan;
+pub mod program;
 pub mod rotation;
 pub mod scale;
 #[cfg(test)]
 mod testing;
 
+pub use check::{CheckError, CheckErrors, CheckedMap, CheckedProgram, required_keys};
 pub use constants::{Codebook, ConstantError, Constants, Tensor, TensorData, Values};
 pub use ids::{CodebookId, CtId, CtRange, LayerId, LayoutId, MapId, MemberIdx, SlotIdx, TensorId};
 pub use layout::{Derived, Layout, LayoutError, LayoutSpec, Packing, Shape};
 pub use linear::{Diagonal, DiagonalId, Diagonals, LinearError, LinearOp, LinearTerm, Operand, PlaintextKey};
 pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, TowerIdx};
+pub use plan::{CostModel, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
+pub use program::{
+    InputSpec, Instruction, LayerSpec, LinearMap, Op, Origin, OutputSpec, Prediction, Preprocessing,
+    ProgramSpec, RotationKey,
+};
 pub use rotation::Rotation;
 pub use scale::Scale;

@@ -1,0 +1,361 @@
+//! Replays the instructions over registers that hold layout, level and scale.
+
+use super::error::Fault;
+use super::{CheckError, CheckErrors, CheckedMap, Place, plain_tensor};
+use crate::ids::{CtRange, LayoutId, MapId, TensorId};
+use crate::layout::Layout;
+use crate::params::{Level, Params};
+use crate::program::{Op, ProgramSpec, RotationKey};
+use crate::rotation::Rotation;
+use crate::scale::Scale;
+use std::collections::BTreeMap;
+
+/// More registers than any program may use.
+const MAX_REGISTERS: u32 = 1 << 20;
+
+/// What is known of a tensor in registers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fact {
+    /// Its layout.
+    pub layout: LayoutId,
+    /// Its level.
+    pub level: Level,
+    /// Its scale.
+    pub scale: Scale,
+}
+
+/// The keys that a program uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// Highest level of every rotation, sorted by rotation.
+    pub rotations: Vec<RotationKey>,
+    /// Highest level of a relinearization.
+    pub relin: Option<Level>,
+}
+
+/// The outcome of a replay without faults.
+pub(super) struct Replayed {
+    pub(super) facts: Vec<Option<Fact>>,
+    pub(super) output: Fact,
+    pub(super) keys: Keys,
+}
+
+/// Replays everything but the list of keys.
+pub(super) fn replay(
+    spec: &ProgramSpec,
+    params: &Params,
+    layouts: &[Layout],
+    maps: &[CheckedMap],
+) -> Result<Replayed, CheckErrors> {
+    let mut replay = Replay {
+        spec,
+        params,
+        layouts,
+        maps,
+        registers: BTreeMap::new(),
+        rotations: BTreeMap::new(),
+        relin: None,
+        has_input: false,
+        output: None,
+    };
+    let mut errors = Vec::new();
+    let mut fault = |place, fault: Fault| errors.push(CheckError::at(place, fault));
+    header(spec, params, layouts).into_iter().for_each(|f| fault(Place::Header, f));
+    let mut facts = Vec::with_capacity(spec.instructions.len());
+    for (index, instruction) in spec.instructions.iter().enumerate() {
+        let place = Place::Instruction(index);
+        if instruction.layer.index() >= spec.layers.len() {
+            fault(place, Fault::NoLayer(instruction.layer));
+        }
+        if replay.output.is_some() && !matches!(instruction.op, Op::Free { .. }) {
+            fault(place, Fault::AfterOutput);
+        }
+        let fact = replay.step(&instruction.op);
+        facts.push(fact.as_ref().ok().copied().flatten());
+        if let Err(error) = fact {
+            fault(place, error);
+        }
+    }
+    for (present, what) in [(replay.has_input, "input"), (replay.output.is_some(), "output")] {
+        if !present {
+            fault(Place::End, Fault::Absent(what));
+        }
+    }
+    if let Some(first) = replay.registers.keys().next() {
+        fault(Place::End, Fault::Leaked(format!("c{first} and {} more", replay.registers.len() - 1)));
+    }
+    let rotations = replay.rotations.iter().map(|(&rotation, &level)| RotationKey { rotation, level });
+    let keys = Keys { rotations: rotations.collect(), relin: replay.relin };
+    match (errors.is_empty(), replay.output) {
+        (true, Some(output)) => Ok(Replayed { facts, output, keys }),
+        _ => Err(CheckErrors::new(errors)),
+    }
+}
+
+/// Compares the keys that a program lists with those it uses.
+pub(super) fn check_keys(spec: &ProgramSpec, used: &Keys) -> Result<(), CheckErrors> {
+    let mut errors = Vec::new();
+    let mut fault = |fault: Fault| errors.push(CheckError::at(Place::Keys, fault));
+    let needed: BTreeMap<Rotation, Level> = used.rotations.iter().map(|k| (k.rotation, k.level)).collect();
+    let mut listed = BTreeMap::new();
+    for key in &spec.rotation_keys {
+        let in_order = listed.last_key_value().is_none_or(|(last, _)| *last < key.rotation);
+        let useful = needed.get(&key.rotation).is_some_and(|level| key.level <= *level);
+        if !in_order || !useful {
+            fault(Fault::UselessKey(format!("rotation {}", key.rotation)));
+        }
+        listed.insert(key.rotation, key.level);
+    }
+    for (&rotation, &level) in &needed {
+        if listed.get(&rotation).is_none_or(|have| *have < level) {
+            fault(Fault::NoRotationKey(rotation, level));
+        }
+    }
+    match (spec.relin_level, used.relin) {
+        (have, Some(level)) if have.is_none_or(|have| have < level) => fault(Fault::NoRelinKey(level)),
+        (Some(have), need) if need.is_none_or(|need| have > need) => {
+            fault(Fault::UselessKey("relinearization".to_owned()));
+        }
+        _ => {}
+    }
+    if errors.is_empty() { Ok(()) } else { Err(CheckErrors::new(errors)) }
+}
+
+fn header(spec: &ProgramSpec, params: &Params, layouts: &[Layout]) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let input = &spec.input;
+    if input.level > params.max_level() {
+        faults.push(Fault::AboveChain { level: input.level, max: params.max_level() });
+    }
+    for id in [input.layout, spec.output.layout] {
+        if id.index() >= layouts.len() {
+            faults.push(Fault::Missing { what: format!("layout {id}") });
+        }
+    }
+    let per_channel = |id: LayoutId, field, found: usize| {
+        let needed = layouts.get(id.index())?.shape().channels as usize;
+        (found != 0 && found != needed).then_some(Fault::PerChannel { field, found, needed })
+    };
+    let preprocessing = &input.preprocessing;
+    faults.extend(per_channel(input.layout, "mean", preprocessing.mean.len()));
+    faults.extend(per_channel(input.layout, "std", preprocessing.std.len()));
+    faults.extend(per_channel(spec.output.layout, "labels", spec.output.labels.len()));
+    if preprocessing.mean.iter().any(|v| !v.is_finite()) {
+        faults.push(Fault::NotFinite);
+    }
+    let bad = preprocessing.std.iter().find(|v| !(v.is_normal() && **v > 0.0));
+    faults.extend(bad.map(|&v| Fault::Deviation(v)));
+    faults
+}
+
+/// One register: a ciphertext of a tensor.
+#[derive(Clone, Copy)]
+struct Register {
+    fact: Fact,
+    ct: u32,
+}
+
+struct Replay<'a> {
+    spec: &'a ProgramSpec,
+    params: &'a Params,
+    layouts: &'a [Layout],
+    maps: &'a [CheckedMap],
+    registers: BTreeMap<u32, Register>,
+    rotations: BTreeMap<Rotation, Level>,
+    relin: Option<Level>,
+    has_input: bool,
+    output: Option<Fact>,
+}
+
+impl Replay<'_> {
+    /// Effect of one instruction; the fact of what it defines.
+    fn step(&mut self, op: &Op) -> Result<Option<Fact>, Fault> {
+        let fact = match op {
+            Op::Input { .. } => {
+                if std::mem::replace(&mut self.has_input, true) {
+                    return Err(Fault::SecondInput);
+                }
+                let input = &self.spec.input;
+                self.layout(input.layout)?;
+                Fact { layout: input.layout, level: input.level, scale: input.scale }
+            }
+            Op::Linear { src, map, scale, .. } => self.linear(src, *map, *scale)?,
+            Op::Square { src, .. } => self.product(*src, *src)?,
+            Op::Mul { a, b, .. } => self.product(*a, *b)?,
+            Op::Add { a, b, .. } | Op::Sub { a, b, .. } => {
+                let (a, b) = self.aligned(*a, *b)?;
+                if !a.scale.agrees(b.scale) {
+                    return Err(Fault::Scales(a.scale, b.scale));
+                }
+                a
+            }
+            Op::AddPlain { src, tensor, .. } => {
+                let fact = self.read(*src)?;
+                self.constant(*tensor, fact.layout)?;
+                fact
+            }
+            Op::MulPlain { src, tensor, scale, .. } => {
+                let fact = self.read(*src)?;
+                self.constant(*tensor, fact.layout)?;
+                times_plain(fact, *scale)?
+            }
+            Op::MulScalar { src, value, scale, .. } => {
+                if !value.is_finite() {
+                    return Err(Fault::NotFinite);
+                }
+                times_plain(self.read(*src)?, *scale)?
+            }
+            Op::Rescale { src, .. } => {
+                let fact = self.read(*src)?;
+                let level = fact.level.lower().ok_or(Fault::NoTower)?;
+                let prime = self.params.tower(fact.level.top_tower()).ok_or(Fault::NoTower)?;
+                let scale = fact.scale.rescaled(prime);
+                if scale.value() < 1.0 {
+                    return Err(Fault::Underflow(scale));
+                }
+                Fact { level, scale, ..fact }
+            }
+            Op::Drop { src, level, .. } => {
+                let fact = self.read(*src)?;
+                if *level > fact.level {
+                    return Err(Fault::DropUp { from: fact.level, to: *level });
+                }
+                Fact { level: *level, ..fact }
+            }
+            Op::Free { src } => {
+                self.free(*src)?;
+                return Ok(None);
+            }
+            Op::Output { src } => {
+                let fact = self.read(*src)?;
+                if self.layout(fact.layout)? != self.layout(self.spec.output.layout)? {
+                    return Err(Fault::Layouts);
+                }
+                self.output = Some(fact);
+                self.free(*src)?;
+                return Ok(None);
+            }
+        };
+        if let Some(dst) = op.dst() {
+            self.define(dst, fact)?;
+        }
+        Ok(Some(fact))
+    }
+
+    fn linear(&mut self, src: &[CtRange], map: MapId, scale: Scale) -> Result<Fact, Fault> {
+        let missing = || Fault::Missing { what: format!("map {map}") };
+        let checked = self.maps.get(map.index()).ok_or_else(missing)?;
+        let map = self.spec.maps.get(map.index()).ok_or_else(missing)?;
+        if src.len() != map.terms.len() {
+            return Err(Fault::Terms { found: src.len(), needed: map.terms.len() });
+        }
+        let mut level = None;
+        for (range, term) in src.iter().zip(&map.terms) {
+            let fact = self.read(*range)?;
+            if self.layout(fact.layout)? != self.layout(term.input)? {
+                return Err(Fault::Layouts);
+            }
+            times_plain(fact, scale)?;
+            let first = *level.get_or_insert(fact.level);
+            if first != fact.level {
+                return Err(Fault::Levels(first, fact.level));
+            }
+        }
+        let level = level.ok_or(Fault::Terms { found: 0, needed: 1 })?;
+        let plan = &checked.plan;
+        let giants = plan.groups.iter().map(|group| group.giant);
+        for rotation in plan.babies.iter().copied().chain(giants).chain(plan.folds.iter().copied()) {
+            if !rotation.is_zero() {
+                let highest = self.rotations.entry(rotation).or_insert(level);
+                *highest = level.max(*highest);
+            }
+        }
+        Ok(Fact { layout: map.output, level, scale })
+    }
+
+    fn product(&mut self, a: CtRange, b: CtRange) -> Result<Fact, Fault> {
+        let (a, b) = self.aligned(a, b)?;
+        self.relin = self.relin.max(Some(a.level));
+        Ok(Fact { scale: a.scale.times(b.scale), ..a })
+    }
+
+    /// Two tensors of one layout and level.
+    fn aligned(&self, a: CtRange, b: CtRange) -> Result<(Fact, Fact), Fault> {
+        let (a, b) = (self.read(a)?, self.read(b)?);
+        if self.layout(a.layout)? != self.layout(b.layout)? {
+            return Err(Fault::Layouts);
+        }
+        if a.level != b.level {
+            return Err(Fault::Levels(a.level, b.level));
+        }
+        Ok((a, b))
+    }
+
+    fn layout(&self, id: LayoutId) -> Result<&Layout, Fault> {
+        self.layouts.get(id.index()).ok_or_else(|| Fault::Missing { what: format!("layout {id}") })
+    }
+
+    fn constant(&self, tensor: TensorId, layout: LayoutId) -> Result<(), Fault> {
+        let values = self.spec.constants.values(tensor).map_err(|e| Fault::Constant(e.to_string()))?;
+        plain_tensor(&values, self.layout(layout)?).map(drop).map_err(Fault::Constant)
+    }
+
+    /// The fact of a run that holds one whole tensor.
+    fn read(&self, range: CtRange) -> Result<Fact, Fault> {
+        bounded(range)?;
+        let whole = || Fault::NotATensor(range);
+        let first = self.registers.get(&range.first.0).ok_or_else(whole)?;
+        for (ct, register) in range.iter().enumerate() {
+            let found = self.registers.get(&register.0).ok_or_else(whole)?;
+            if found.ct as usize != ct || found.fact != first.fact {
+                return Err(whole());
+            }
+        }
+        if self.layout(first.fact.layout)?.n_cts() != range.len() {
+            return Err(whole());
+        }
+        Ok(first.fact)
+    }
+
+    fn define(&mut self, dst: CtRange, fact: Fact) -> Result<(), Fault> {
+        bounded(dst)?;
+        let needed = self.layout(fact.layout)?.n_cts();
+        if dst.len() != needed {
+            return Err(Fault::Length { found: dst.len(), needed });
+        }
+        if dst.iter().any(|register| self.registers.contains_key(&register.0)) {
+            return Err(Fault::InUse(dst));
+        }
+        for (ct, register) in dst.iter().enumerate() {
+            self.registers.insert(register.0, Register { fact, ct: ct as u32 });
+        }
+        let towers = &self.params.towers()[..fact.level.n_towers()];
+        let log2_q = towers.iter().map(|&q| (q as f64).log2()).sum();
+        if fact.scale.log2() >= log2_q {
+            return Err(Fault::Overflow { scale: fact.scale, log2_q, level: fact.level });
+        }
+        Ok(())
+    }
+
+    fn free(&mut self, range: CtRange) -> Result<(), Fault> {
+        self.read(range)?;
+        for register in range.iter() {
+            self.registers.remove(&register.0);
+        }
+        Ok(())
+    }
+}
+
+/// A product with a plaintext of scale at least one, with the scale of the result given.
+fn times_plain(fact: Fact, scale: Scale) -> Result<Fact, Fault> {
+    if scale.value() < fact.scale.value() && !scale.agrees(fact.scale) {
+        return Err(Fault::PlainScale { scale, source_scale: fact.scale });
+    }
+    Ok(Fact { scale, ..fact })
+}
+
+fn bounded(range: CtRange) -> Result<(), Fault> {
+    let end = range.first.0.checked_add(range.len);
+    let ok = range.len > 0 && end.is_some_and(|end| end <= MAX_REGISTERS);
+    if ok { Ok(()) } else { Err(Fault::Range(range)) }
+}

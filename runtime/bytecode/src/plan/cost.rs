@@ -1,0 +1,126 @@
+//! What homomorphic operations cost: transform counts and inner products times calibrated constants.
+//!
+//! The constants are nanoseconds on one core per coefficient of a ring of degree N; a transform also pays
+//! log2 N. They order the alternatives and predict times; `cargo xtask bench` calibrates them.
+
+use crate::params::{Level, Params};
+use crate::plan::PlanCounts;
+use serde::{Deserialize, Serialize};
+
+/// Calibrated constants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostModel {
+    /// One number-theoretic transform of one tower, per coefficient and bit of N.
+    pub ntt_ns: f64,
+    /// One modular multiply-accumulate, per coefficient and tower.
+    pub mac_ns: f64,
+    /// One term of a base conversion, per coefficient and target tower.
+    pub convert_ns: f64,
+    /// Moving one coefficient through an automorphism.
+    pub permute_ns: f64,
+    /// The embedding of an encoder, per slot and bit of the period.
+    pub embed_ns: f64,
+    /// Rounding and reducing an encoded vector, per coefficient and tower.
+    pub round_ns: f64,
+    /// Seconds that a byte of a further rotation key is worth.
+    pub key_byte_s: f64,
+}
+
+impl Default for CostModel {
+    /// Figures of one AVX2 core.
+    fn default() -> Self {
+        Self {
+            ntt_ns: 0.35,
+            mac_ns: 1.0,
+            convert_ns: 0.8,
+            permute_ns: 0.8,
+            embed_ns: 0.5,
+            round_ns: 1.5,
+            key_byte_s: 5e-11,
+        }
+    }
+}
+
+/// Seconds per step at one level, and bytes of a key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepCosts {
+    /// Decomposing an input.
+    pub hoist: f64,
+    /// One hoisted rotation.
+    pub baby: f64,
+    /// Rotating a partial sum.
+    pub giant: f64,
+    /// A rotation on its own (folds).
+    pub rotation: f64,
+    /// One plaintext product.
+    pub term: f64,
+    /// Bringing an output back from the special modulus.
+    pub finish: f64,
+    /// A square or product with relinearization.
+    pub product: f64,
+    /// One rescale.
+    pub rescale: f64,
+    /// Encoding one slot of a plaintext's period.
+    pub encode_slot: f64,
+    /// Bytes of a rotation key.
+    pub key_bytes: f64,
+    /// Price of a new rotation key.
+    pub key: f64,
+}
+
+impl CostModel {
+    /// Step costs at a level.
+    pub fn at(&self, params: &Params, level: Level) -> StepCosts {
+        let n = params.n() as f64;
+        let towers = level.n_towers() as f64;
+        let special = params.special_primes().len() as f64;
+        let digits = params.n_digits(level) as f64;
+        let digit_towers = params.digit_size() as f64;
+        let all = towers + special;
+        let per = |ns: f64| ns * n * 1e-9;
+        let ntt = per(self.ntt_ns) * f64::from(params.log_n());
+        let (mac, convert, permute) = (per(self.mac_ns), per(self.convert_ns), per(self.permute_ns));
+
+        let hoist = (towers + digits * all - towers) * ntt
+            + towers * ntt
+            + digits * (all - digit_towers).max(1.0) * digit_towers * convert;
+        let inner = 2.0 * digits * all * mac;
+        let baby = inner + 2.0 * all * permute;
+        let mod_down = (special + towers) * ntt + towers * special * convert;
+        let rotation = hoist + baby + 2.0 * mod_down;
+        let rescale = 2.0 * towers * ntt;
+        StepCosts {
+            hoist,
+            baby,
+            giant: mod_down + hoist + baby,
+            rotation,
+            term: 2.0 * all * mac,
+            finish: 2.0 * mod_down,
+            product: hoist + inner + 2.0 * mod_down + 4.0 * towers * mac,
+            rescale,
+            encode_slot: (self.embed_ns * f64::from(params.log_n())
+                + 2.0 * all * (self.round_ns + self.ntt_ns * f64::from(params.log_n())))
+                * 1e-9,
+            key_bytes: params.key_bytes(level) as f64,
+            key: params.key_bytes(level) as f64 * self.key_byte_s,
+        }
+    }
+}
+
+impl StepCosts {
+    /// Seconds of a linear map with these counts, encodings left out.
+    pub fn linear(&self, counts: &PlanCounts) -> f64 {
+        counts.hoists as f64 * self.hoist
+            + counts.babies as f64 * self.baby
+            + counts.giants as f64 * self.giant
+            + counts.folds as f64 * self.rotation
+            + counts.terms as f64 * self.term
+            + counts.outputs as f64 * self.finish
+    }
+
+    /// Seconds to encode `count` plaintexts of `period` slots.
+    pub fn encode(&self, count: usize, period: usize) -> f64 {
+        (count * period) as f64 * self.encode_slot
+    }
+}

@@ -1,0 +1,208 @@
+//! Baby-step/giant-step plans of linear maps.
+//!
+//! Every rotation r of a map is split as r = g + b. The babies rotate the inputs, hoisted: one
+//! decomposition per input. The giants rotate the partial sums of an output:
+//!
+//! ```text
+//! y_o = Σ_g rot( Σ_{i,b} rot(d_{o,i,g+b}, -g) · rot(x_i, b), g ),   then y ← y + rot(y, f) for every fold f
+//! ```
+//!
+//! A [`Plan`] stores only how each distinct rotation is split, so it stays small however many ciphertexts a
+//! map has; [`Plan::expand`] gives the groups and terms that an executor walks through.
+
+mod cost;
+mod search;
+
+use crate::linear::{DiagonalId, Diagonals};
+use crate::rotation::Rotation;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub use cost::{CostModel, StepCosts};
+pub use search::plan;
+
+/// How one rotation is split; the giant step is what the baby step leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Split {
+    /// Rotation of the diagonals.
+    pub rotation: Rotation,
+    /// Baby step.
+    pub baby: Rotation,
+}
+
+/// A plan: the split of every distinct rotation of a map, sorted by rotation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Plan {
+    /// One split per distinct rotation.
+    pub splits: Vec<Split>,
+}
+
+/// One product under a giant step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlanTerm {
+    /// Input ciphertext, counted through the terms of the map.
+    pub input: u32,
+    /// Index into [`ExpandedPlan::babies`].
+    pub baby: u32,
+    /// The diagonal; its vector is written with the giant step of the group.
+    pub diagonal: DiagonalId,
+}
+
+/// The products that share one output and one giant step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanGroup {
+    /// Ciphertext of the output tensor.
+    pub output: u32,
+    /// Rotation of the sum.
+    pub giant: Rotation,
+    /// The products, by input and baby step.
+    pub terms: Vec<PlanTerm>,
+}
+
+/// A plan written out for an executor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpandedPlan {
+    /// Distinct baby steps, zero included if it is used; every input may need each of them.
+    pub babies: Vec<Rotation>,
+    /// Sorted by output and giant step.
+    pub groups: Vec<PlanGroup>,
+    /// Rotations to add up at the end, in order.
+    pub folds: Vec<Rotation>,
+}
+
+/// Why a plan does not fit its map.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A diagonal has no split.
+    #[error("no split for rotation {0}")]
+    Missing(Rotation),
+    /// Splits out of order, twice, or for a rotation that no diagonal has.
+    #[error("split of rotation {0} is out of order or of no use")]
+    Superfluous(Rotation),
+    /// An amount that is not normalized.
+    #[error("rotation {0} is not normalized")]
+    NotNormalized(Rotation),
+}
+
+impl Plan {
+    /// The plan without giant steps.
+    pub fn trivial(diagonals: &Diagonals) -> Self {
+        let rotations = distinct_rotations(diagonals);
+        Self { splits: rotations.into_iter().map(|r| Split { rotation: r, baby: r }).collect() }
+    }
+
+    /// Groups and terms for an executor.
+    ///
+    /// # Errors
+    /// When the splits are not exactly those of the map's distinct rotations.
+    pub fn expand(&self, diagonals: &Diagonals) -> Result<ExpandedPlan, PlanError> {
+        let rotations = distinct_rotations(diagonals);
+        for pair in self.splits.windows(2) {
+            if pair[0].rotation >= pair[1].rotation {
+                return Err(PlanError::Superfluous(pair[1].rotation));
+            }
+        }
+        if let Some(split) = self.splits.iter().find(|s| rotations.binary_search(&s.rotation).is_err()) {
+            return Err(PlanError::Superfluous(split.rotation));
+        }
+        if let Some(split) = self.splits.iter().find(|s| !s.baby.is_normalized(diagonals.slots())) {
+            return Err(PlanError::NotNormalized(split.baby));
+        }
+        if self.splits.len() != rotations.len() {
+            let missing = rotations.iter().find(|r| self.split(**r).is_none());
+            return Err(PlanError::Missing(missing.copied().unwrap_or(Rotation::ZERO)));
+        }
+        let mut babies: Vec<Rotation> = self.splits.iter().map(|s| s.baby).collect();
+        babies.sort_unstable();
+        babies.dedup();
+        let mut groups: BTreeMap<(u32, Rotation), Vec<PlanTerm>> = BTreeMap::new();
+        for (index, diagonal) in diagonals.list().iter().enumerate() {
+            let split = self.split(diagonal.rotation).ok_or(PlanError::Missing(diagonal.rotation))?;
+            let baby = babies.binary_search(&split.baby).expect("every baby step is in the list") as u32;
+            let term = PlanTerm { input: diagonal.input, baby, diagonal: DiagonalId(index as u32) };
+            groups.entry((diagonal.output, split.giant(diagonals))).or_default().push(term);
+        }
+        let groups = groups.into_iter().map(|((output, giant), terms)| PlanGroup { output, giant, terms });
+        Ok(ExpandedPlan { babies, groups: groups.collect(), folds: diagonals.folds().to_vec() })
+    }
+
+    /// The distinct non-zero rotations that need a key.
+    pub fn rotations(&self, diagonals: &Diagonals) -> Vec<Rotation> {
+        let steps = self.splits.iter().flat_map(|s| [s.baby, s.giant(diagonals)]);
+        let mut all: Vec<Rotation> = steps.chain(diagonals.folds().iter().copied()).collect();
+        all.retain(|r| !r.is_zero());
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    fn split(&self, rotation: Rotation) -> Option<&Split> {
+        let at = self.splits.binary_search_by_key(&rotation, |s| s.rotation).ok()?;
+        Some(&self.splits[at])
+    }
+}
+
+impl Split {
+    /// The giant step: a rotation of a sum that repeats every period of the map.
+    pub fn giant(&self, diagonals: &Diagonals) -> Rotation {
+        Rotation::new(self.rotation.amount() - self.baby.amount(), diagonals.period())
+    }
+}
+
+impl ExpandedPlan {
+    /// Counts for cost reports and the noise model.
+    pub fn counts(&self) -> PlanCounts {
+        let mut used: Vec<(u32, u32)> =
+            self.groups.iter().flat_map(|g| g.terms.iter().map(|t| (t.input, t.baby))).collect();
+        used.sort_unstable();
+        used.dedup();
+        let rotated = used.iter().filter(|(_, baby)| !self.babies[*baby as usize].is_zero());
+        let mut hoisted: Vec<u32> = rotated.clone().map(|(input, _)| *input).collect();
+        hoisted.dedup();
+        let outputs = self.groups.iter().map(|g| g.output).max().map_or(0, |last| last as usize + 1);
+        PlanCounts {
+            hoists: hoisted.len(),
+            babies: rotated.count(),
+            giants: self.groups.iter().filter(|g| !g.giant.is_zero()).count(),
+            folds: self.folds.len() * outputs,
+            terms: self.groups.iter().map(|g| g.terms.len()).sum(),
+            outputs,
+        }
+    }
+}
+
+/// How much work a plan is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanCounts {
+    /// Decompositions of inputs.
+    pub hoists: usize,
+    /// Hoisted rotations.
+    pub babies: usize,
+    /// Rotations of partial sums.
+    pub giants: usize,
+    /// Rotations at the end.
+    pub folds: usize,
+    /// Plaintext products.
+    pub terms: usize,
+    /// Output ciphertexts.
+    pub outputs: usize,
+}
+
+impl PlanCounts {
+    /// All rotations.
+    pub fn rotations(&self) -> usize {
+        self.babies + self.giants + self.folds
+    }
+}
+
+fn distinct_rotations(diagonals: &Diagonals) -> Vec<Rotation> {
+    let mut rotations: Vec<Rotation> = diagonals.list().iter().map(|d| d.rotation).collect();
+    rotations.sort_unstable();
+    rotations.dedup();
+    rotations
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Plans compute the same as their map, are small, and fast to find.
+
+use super::*;
+use crate::constants::{Constants, Tensor};
+use crate::layout::{Layout, Packing, Shape};
+use crate::linear::{LinearOp, Operand};
+use crate::params::{Level, Params, ParamsSpec, ntt_primes_near};
+use crate::testing::{Rng, apply_diagonals, rotate};
+use std::collections::BTreeSet;
+
+fn costs(level: u16) -> StepCosts {
+    let towers = ntt_primes_near(2f64.powi(38), 15, 20, &[]).unwrap();
+    let special_primes = ntt_primes_near(2f64.powi(40), 15, 2, &towers).unwrap();
+    let spec = ParamsSpec { log_n: 15, towers, special_primes, digit_size: 2, insecure: false, toy: false };
+    CostModel::default().at(&Params::new(spec).unwrap(), Level(level))
+}
+
+fn conv(out: u32, input: u32, stride: u32) -> (LinearOp, Constants) {
+    let mut rng = Rng::new(u64::from(out * input));
+    let data = (0..out * input * 9).map(|_| rng.unit() as f32).collect();
+    let mut constants = Constants::default();
+    let weight = constants.push(Tensor::dense(vec![out, input, 3, 3], data));
+    (LinearOp::Conv2d { weight, stride: [stride; 2], pads: [1, 1], dilation: [1, 1], groups: 1 }, constants)
+}
+
+/// Executes an expanded plan on slot vectors.
+fn apply_plan(plan: &ExpandedPlan, diagonals: &Diagonals, inputs: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let mut outputs = vec![vec![0.0; diagonals.slots()]; diagonals.n_outputs()];
+    let mut vector = vec![0.0; diagonals.period()];
+    for group in &plan.groups {
+        let mut sum = vec![0.0; diagonals.slots()];
+        for term in &group.terms {
+            diagonals.write(term.diagonal, group.giant, &mut vector);
+            let rotated = rotate(&inputs[term.input as usize], plan.babies[term.baby as usize]);
+            sum.iter_mut().enumerate().for_each(|(s, y)| *y += vector[s % vector.len()] * rotated[s]);
+        }
+        let rotated = rotate(&sum, group.giant);
+        outputs[group.output as usize].iter_mut().zip(rotated).for_each(|(y, r)| *y += r);
+    }
+    for y in &mut outputs {
+        for &fold in &plan.folds {
+            let rotated = rotate(y, fold);
+            y.iter_mut().zip(rotated).for_each(|(a, b)| *a += b);
+        }
+    }
+    outputs
+}
+
+fn check(
+    packing: Packing,
+    channels: [u32; 2],
+    stride: u32,
+    slots: u32,
+    extra: &dyn Fn(&Diagonals) -> Vec<Plan>,
+) {
+    let (op, constants) = conv(channels[1], channels[0], stride);
+    let input = Layout::fresh(packing, Shape::new(channels[0], 8, 8), 1, slots).unwrap();
+    let size = 8 / stride;
+    let output = input.after(packing, Shape::new(channels[1], size, size), [stride; 2]).unwrap().0;
+    let diagonals = Diagonals::build(&[Operand { op: &op, input: &input }], &output, &constants).unwrap();
+    let mut rng = Rng::new(3);
+    let tensor: Vec<f64> = (0..input.shape().len()).map(|_| rng.unit()).collect();
+    let cts = input.scatter(&tensor);
+    let expected = apply_diagonals(&diagonals, &cts);
+    let found = plan(&diagonals, &costs(5), &BTreeSet::new());
+    for plan in extra(&diagonals).into_iter().chain([found, Plan::trivial(&diagonals)]) {
+        let result = apply_plan(&plan.expand(&diagonals).unwrap(), &diagonals, &cts);
+        for (a, b) in result.iter().flatten().zip(expected.iter().flatten()) {
+            assert!((a - b).abs() < 1e-9);
+        }
+    }
+}
+
+/// Every rotation split at a random place.
+fn random_plans(diagonals: &Diagonals) -> Vec<Plan> {
+    let mut rng = Rng::new(11);
+    let mut plan = || {
+        let splits = distinct_rotations(diagonals).into_iter().map(|rotation| {
+            let baby = Rotation::new(i64::from(rng.below(4096)), diagonals.input_period());
+            Split { rotation, baby }
+        });
+        Plan { splits: splits.collect() }
+    };
+    vec![plan(), plan()]
+}
+
+#[test]
+fn plans_compute_the_same_as_the_map() {
+    for (packing, channels, stride, slots) in [
+        (Packing::Packed, [4, 4], 1, 256),
+        (Packing::Packed, [4, 8], 2, 256),
+        (Packing::Packed, [8, 3], 1, 256),
+        (Packing::Packed, [3, 5], 2, 1024),
+        (Packing::Hw, [2, 3], 2, 256),
+    ] {
+        check(packing, channels, stride, slots, &random_plans);
+    }
+}
+
+#[test]
+fn residual_network_layers_need_few_rotations() {
+    let image = Layout::fresh(Packing::Packed, Shape::new(3, 32, 32), 1, 16384).unwrap();
+    let one = Layout::fresh(Packing::Packed, Shape::new(16, 32, 32), 1, 16384).unwrap();
+    let two = one.after(Packing::Packed, Shape::new(32, 16, 16), [2, 2]).unwrap().0;
+    let three = two.after(Packing::Packed, Shape::new(64, 8, 8), [2, 2]).unwrap().0;
+    let mut known = BTreeSet::new();
+    let mut total = 0;
+    let layers = [
+        (&image, &one, 1, 19, 1, 16),
+        (&one, &one, 1, 17, 6, 32),
+        (&one, &two, 2, 12, 1, 40),
+        (&two, &two, 1, 9, 5, 80),
+        (&two, &three, 2, 7, 1, 80),
+        (&three, &three, 1, 4, 5, 120),
+    ];
+    for (input, output, stride, level, repeats, most) in layers {
+        let (op, constants) = conv(output.shape().channels, input.shape().channels, stride);
+        let diagonals = Diagonals::build(&[Operand { op: &op, input }], output, &constants).unwrap();
+        let plan = plan(&diagonals, &costs(level), &known);
+        let counts = plan.expand(&diagonals).unwrap().counts();
+        assert!(counts.rotations() <= most, "{counts:?}");
+        known.extend(plan.rotations(&diagonals));
+        total += repeats * counts.rotations();
+    }
+    assert!(total < 1000 && known.len() < 150);
+}
+
+#[test]
+fn known_rotations_are_preferred() {
+    let one = Layout::fresh(Packing::Packed, Shape::new(16, 32, 32), 1, 16384).unwrap();
+    let (op, constants) = conv(16, 16, 1);
+    let diagonals = Diagonals::build(&[Operand { op: &op, input: &one }], &one, &constants).unwrap();
+    let dear = StepCosts { key: 1e3, ..costs(10) };
+    let first = plan(&diagonals, &dear, &BTreeSet::new());
+    let known: BTreeSet<Rotation> = first.rotations(&diagonals).into_iter().collect();
+    let second = plan(&diagonals, &dear, &known);
+    assert!(second.rotations(&diagonals).iter().all(|r| known.contains(r)));
+}
+
+#[test]
+fn plans_that_do_not_fit_are_refused() {
+    let (op, constants) = conv(2, 2, 1);
+    let layout = Layout::fresh(Packing::Packed, Shape::new(2, 8, 8), 1, 256).unwrap();
+    let diagonals = Diagonals::build(&[Operand { op: &op, input: &layout }], &layout, &constants).unwrap();
+    let good = Plan::trivial(&diagonals);
+    let check = |change: &dyn Fn(&mut Plan), message: &str| {
+        let mut plan = good.clone();
+        change(&mut plan);
+        assert_eq!(plan.expand(&diagonals).unwrap_err().to_string(), message);
+    };
+    check(&|p| p.splits.truncate(p.splits.len() - 1), "no split for rotation +64");
+    check(&|p| p.splits.swap(0, 1), "split of rotation -63 is out of order or of no use");
+    let useless = Split { rotation: Rotation::new(100, 256), baby: Rotation::ZERO };
+    check(&|p| p.splits.push(useless), "split of rotation +100 is out of order or of no use");
+    check(&|p| p.splits[0].baby = Rotation::new(300, 4096), "rotation +300 is not normalized");
+}

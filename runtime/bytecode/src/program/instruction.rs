@@ -1,0 +1,189 @@
+//! Instructions over ciphertext registers.
+//!
+//! A tensor occupies a run of registers, one per ciphertext of its layout. Element-wise instructions work
+//! register by register on runs of equal length. A destination must be free, a source must be defined;
+//! sources stay defined until they are freed. Levels and scales follow from the input, so instructions
+//! carry only what cannot be derived.
+
+use crate::ids::{CtRange, LayerId, MapId, TensorId};
+use crate::params::Level;
+use crate::scale::Scale;
+use serde::{Deserialize, Serialize};
+
+/// An instruction and the layer it belongs to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instruction {
+    /// The layer, for progress and profiles.
+    pub layer: LayerId,
+    /// What to do.
+    pub op: Op,
+}
+
+/// What an instruction does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Op {
+    /// Takes the encrypted input.
+    Input {
+        /// One register per ciphertext of the input layout.
+        dst: CtRange,
+    },
+    /// Applies a linear map; all sources at one level, which the result keeps.
+    Linear {
+        /// One register per ciphertext of the map's output layout.
+        dst: CtRange,
+        /// One run per term of the map.
+        src: Vec<CtRange>,
+        /// The map.
+        map: MapId,
+        /// Scale of the result; the weights of a term are encoded at this over the source's scale.
+        scale: Scale,
+    },
+    /// Squares and relinearizes; the scale is squared.
+    Square {
+        /// Result.
+        dst: CtRange,
+        /// Operand.
+        src: CtRange,
+    },
+    /// Multiplies and relinearizes; the scales multiply.
+    Mul {
+        /// Result.
+        dst: CtRange,
+        /// First operand.
+        a: CtRange,
+        /// Second operand.
+        b: CtRange,
+    },
+    /// Adds operands of one level and scale.
+    Add {
+        /// Result.
+        dst: CtRange,
+        /// First operand.
+        a: CtRange,
+        /// Second operand.
+        b: CtRange,
+    },
+    /// Subtracts operands of one level and scale.
+    Sub {
+        /// Result.
+        dst: CtRange,
+        /// First operand.
+        a: CtRange,
+        /// Second operand.
+        b: CtRange,
+    },
+    /// Adds a constant per channel `[C]`, per coordinate `[C, H, W]`, or a single one `[1]`.
+    AddPlain {
+        /// Result.
+        dst: CtRange,
+        /// Operand.
+        src: CtRange,
+        /// The constant.
+        tensor: TensorId,
+    },
+    /// Multiplies by a constant per channel `[C]`, per coordinate `[C, H, W]`, or a single one `[1]`.
+    MulPlain {
+        /// Result.
+        dst: CtRange,
+        /// Operand.
+        src: CtRange,
+        /// The constant.
+        tensor: TensorId,
+        /// Scale of the result.
+        scale: Scale,
+    },
+    /// Multiplies every slot by one number: an integer product, without encoding error.
+    MulScalar {
+        /// Result.
+        dst: CtRange,
+        /// Operand.
+        src: CtRange,
+        /// The number.
+        value: f64,
+        /// Scale of the result.
+        scale: Scale,
+    },
+    /// Divides by the top tower and drops it.
+    Rescale {
+        /// Result.
+        dst: CtRange,
+        /// Operand.
+        src: CtRange,
+    },
+    /// Drops towers without dividing.
+    Drop {
+        /// Result.
+        dst: CtRange,
+        /// Operand.
+        src: CtRange,
+        /// Level of the result.
+        level: Level,
+    },
+    /// Ends the life of registers.
+    Free {
+        /// The registers.
+        src: CtRange,
+    },
+    /// Hands out the result and frees its registers; the last instruction but for frees.
+    Output {
+        /// One register per ciphertext of the output layout.
+        src: CtRange,
+    },
+}
+
+impl Op {
+    /// Kebab-case name, for profiles and messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Input { .. } => "input",
+            Op::Linear { .. } => "linear",
+            Op::Square { .. } => "square",
+            Op::Mul { .. } => "mul",
+            Op::Add { .. } => "add",
+            Op::Sub { .. } => "sub",
+            Op::AddPlain { .. } => "add-plain",
+            Op::MulPlain { .. } => "mul-plain",
+            Op::MulScalar { .. } => "mul-scalar",
+            Op::Rescale { .. } => "rescale",
+            Op::Drop { .. } => "drop",
+            Op::Free { .. } => "free",
+            Op::Output { .. } => "output",
+        }
+    }
+
+    /// The registers that the instruction defines.
+    pub fn dst(&self) -> Option<CtRange> {
+        match self {
+            Op::Input { dst }
+            | Op::Linear { dst, .. }
+            | Op::Square { dst, .. }
+            | Op::Mul { dst, .. }
+            | Op::Add { dst, .. }
+            | Op::Sub { dst, .. }
+            | Op::AddPlain { dst, .. }
+            | Op::MulPlain { dst, .. }
+            | Op::MulScalar { dst, .. }
+            | Op::Rescale { dst, .. }
+            | Op::Drop { dst, .. } => Some(*dst),
+            Op::Free { .. } | Op::Output { .. } => None,
+        }
+    }
+
+    /// The registers that the instruction reads.
+    pub fn sources(&self) -> Vec<CtRange> {
+        match self {
+            Op::Input { .. } => vec![],
+            Op::Linear { src, .. } => src.clone(),
+            Op::Mul { a, b, .. } | Op::Add { a, b, .. } | Op::Sub { a, b, .. } => vec![*a, *b],
+            Op::Square { src, .. }
+            | Op::AddPlain { src, .. }
+            | Op::MulPlain { src, .. }
+            | Op::MulScalar { src, .. }
+            | Op::Rescale { src, .. }
+            | Op::Drop { src, .. }
+            | Op::Free { src }
+            | Op::Output { src } => vec![*src],
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Programs: everything a runtime needs to evaluate a model, and nothing about how it was found.
+//!
+//! [`ProgramSpec`] is plain data, in RON or in the binary format; [`crate::check`] turns it into a
+//! [`crate::CheckedProgram`], the only form that a runtime accepts.
+
+mod display;
+mod instruction;
+
+use crate::constants::Constants;
+use crate::ids::LayoutId;
+use crate::layout::LayoutSpec;
+use crate::linear::LinearTerm;
+use crate::params::{Level, ParamsSpec};
+use crate::plan::Plan;
+use crate::rotation::Rotation;
+use crate::scale::Scale;
+use serde::{Deserialize, Serialize};
+
+pub use instruction::{Instruction, Op};
+
+/// A program as written by a compiler or read from a file; not yet checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramSpec {
+    /// Scheme parameters.
+    pub params: ParamsSpec,
+    /// Where the program comes from.
+    pub origin: Origin,
+    /// What it reads.
+    pub input: InputSpec,
+    /// What it computes.
+    pub output: OutputSpec,
+    /// Layouts by [`LayoutId`].
+    pub layouts: Vec<LayoutSpec>,
+    /// Weights and biases.
+    pub constants: Constants,
+    /// Linear maps by [`crate::MapId`].
+    pub maps: Vec<LinearMap>,
+    /// Layers by [`crate::LayerId`].
+    pub layers: Vec<LayerSpec>,
+    /// The instructions in order.
+    pub instructions: Vec<Instruction>,
+    /// Rotation keys that are used, sorted by rotation.
+    pub rotation_keys: Vec<RotationKey>,
+    /// Highest level of a relinearization, if there is one.
+    pub relin_level: Option<Level>,
+    /// What the compiler expects.
+    pub prediction: Prediction,
+}
+
+/// Where a program comes from; for people only.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// Name of the model.
+    pub model: String,
+    /// Compiler and version.
+    pub producer: String,
+    /// Name of the packing, for reports.
+    pub packing: String,
+}
+
+/// The encrypted input: one tensor, fresh, repeated for every member of an ensemble.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputSpec {
+    /// Name in the model.
+    pub name: String,
+    /// Where its coordinates go.
+    pub layout: LayoutId,
+    /// Level of the fresh ciphertexts.
+    pub level: Level,
+    /// Scale of the fresh ciphertexts.
+    pub scale: Scale,
+    /// Preprocessing of raw images.
+    #[serde(default)]
+    pub preprocessing: Preprocessing,
+}
+
+/// Values in [0, 1] become (value - mean) / std, channel by channel; empty lists leave them alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preprocessing {
+    /// Mean of each channel.
+    pub mean: Vec<f64>,
+    /// Standard deviation of each channel.
+    pub std: Vec<f64>,
+}
+
+/// The encrypted output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutputSpec {
+    /// Name in the model.
+    pub name: String,
+    /// Where its coordinates are.
+    pub layout: LayoutId,
+    /// Names of the classes; empty if unknown.
+    pub labels: Vec<String>,
+}
+
+/// A linear map with its plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinearMap {
+    /// The summands.
+    pub terms: Vec<LinearTerm>,
+    /// Layout of the result.
+    pub output: LayoutId,
+    /// How its rotations are split.
+    pub plan: Plan,
+}
+
+/// A layer of the model, for progress and profiles.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayerSpec {
+    /// Name in the model.
+    pub name: String,
+    /// Predicted seconds on one core.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Predicted error of the layer's result, as standard deviation of a value; zero if unknown.
+    #[serde(default)]
+    pub error: f64,
+}
+
+/// A rotation key that the program needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RotationKey {
+    /// The rotation.
+    pub rotation: Rotation,
+    /// Highest level it is used at.
+    pub level: Level,
+}
+
+/// What the compiler expects of an evaluation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prediction {
+    /// Seconds on one core, plaintexts cached.
+    pub seconds: f64,
+    /// Seconds to encode all plaintexts once, on one core.
+    pub encode_seconds: f64,
+    /// Bytes of the evaluation keys in memory.
+    pub key_bytes: u64,
+    /// Bytes of all plaintexts, cached.
+    pub plaintext_bytes: u64,
+    /// Most bytes of ciphertexts alive at one time.
+    pub ciphertext_bytes: u64,
+    /// Error of an output value that is not expected to be exceeded.
+    pub max_abs_error: f64,
+}
+
+impl ProgramSpec {
+    /// The program as RON text.
+    ///
+    /// # Errors
+    /// When a value has no RON form.
+    pub fn to_ron(&self) -> Result<String, ron::Error> {
+        ron::ser::to_string_pretty(self, ron::ser::PrettyConfig::new().depth_limit(4))
+    }
+
+    /// A program from RON text; checking it is the next step.
+    ///
+    /// # Errors
+    /// When the text is not a program.
+    pub fn from_ron(text: &str) -> Result<Self, ron::error::SpannedError> {
+        ron::from_str(text)
+    }
+}
