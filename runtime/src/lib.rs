@@ -1,1 +1,5 @@
-//! Under construction.
+//! The runtime: leveled RNS-CKKS and the machine that runs compiled programs on it.
+#![deny(unsafe_code)]
+
+pub mod ckks;
+pub mod ring;

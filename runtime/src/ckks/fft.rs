@@ -1,0 +1,104 @@
+//! The transform between slots and coefficients, in double precision.
+//!
+//! Slot j of a real vector is the value of the polynomial at ζ^(5^j), ζ = exp(iπ/N). With z of size p, a power
+//! of two, the coefficients k and k + p of a polynomial in X^(slots/p) are the real and imaginary parts
+//! of entry k of the inverse transform. No operation is contracted, so results do not depend on the CPU.
+
+/// Twiddle tables for one ring degree.
+#[derive(Debug)]
+pub(super) struct Fft {
+    /// Layer k merges blocks of 2^k entries; entry j < 2^k is exp(2πi·(5^j mod 8·2^k)/(8·2^k)), cosines then sines.
+    layers: Vec<Layer>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    cos: Vec<f64>,
+    sin: Vec<f64>,
+}
+
+/// Complex entries, real and imaginary parts apart.
+#[derive(Clone, Debug)]
+pub(super) struct Complex {
+    pub(super) re: Vec<f64>,
+    pub(super) im: Vec<f64>,
+}
+
+impl Fft {
+    /// Tables for ring degree `n`.
+    pub(super) fn new(n: usize) -> Self {
+        let layers = (0..(n / 2).trailing_zeros())
+            .map(|k| {
+                let order = 8usize << k;
+                let mut power = 1;
+                let (cos, sin) = (0..1usize << k)
+                    .map(|_| {
+                        let angle = 2.0 * std::f64::consts::PI * power as f64 / order as f64;
+                        power = power * 5 % order;
+                        (angle.cos(), angle.sin())
+                    })
+                    .unzip();
+                Layer { cos, sin }
+            })
+            .collect();
+        Self { layers }
+    }
+
+    /// Slots to (unscaled, bit-reversed back to order) entries: the inverse transform without the division.
+    pub(super) fn slots_to_coeffs(&self, values: &[f64]) -> Complex {
+        let size = values.len();
+        let mut z = Complex { re: values.to_vec(), im: vec![0.0; size] };
+        for layer in self.layers[..size.trailing_zeros() as usize].iter().rev() {
+            let half = layer.cos.len();
+            for (re, im) in z.re.chunks_exact_mut(2 * half).zip(z.im.chunks_exact_mut(2 * half)) {
+                let ((re0, re1), (im0, im1)) = (re.split_at_mut(half), im.split_at_mut(half));
+                for j in 0..half {
+                    let (dr, di) = (re0[j] - re1[j], im0[j] - im1[j]);
+                    re0[j] += re1[j];
+                    im0[j] += im1[j];
+                    re1[j] = dr * layer.cos[j] + di * layer.sin[j];
+                    im1[j] = di * layer.cos[j] - dr * layer.sin[j];
+                }
+            }
+        }
+        z.bit_reverse();
+        z
+    }
+
+    /// The inverse of [`Fft::slots_to_coeffs`] times the size; the real parts are the slots.
+    pub(super) fn coeffs_to_slots(&self, mut z: Complex) -> Vec<f64> {
+        z.bit_reverse();
+        let size = z.re.len();
+        for layer in &self.layers[..size.trailing_zeros() as usize] {
+            let half = layer.cos.len();
+            for (re, im) in z.re.chunks_exact_mut(2 * half).zip(z.im.chunks_exact_mut(2 * half)) {
+                let ((re0, re1), (im0, im1)) = (re.split_at_mut(half), im.split_at_mut(half));
+                for j in 0..half {
+                    let tr = re1[j] * layer.cos[j] - im1[j] * layer.sin[j];
+                    let ti = re1[j] * layer.sin[j] + im1[j] * layer.cos[j];
+                    re1[j] = re0[j] - tr;
+                    im1[j] = im0[j] - ti;
+                    re0[j] += tr;
+                    im0[j] += ti;
+                }
+            }
+        }
+        z.re
+    }
+}
+
+impl Complex {
+    fn bit_reverse(&mut self) {
+        let bits = self.re.len().trailing_zeros();
+        if bits == 0 {
+            return;
+        }
+        for i in 0..self.re.len() {
+            let j = i.reverse_bits() >> (usize::BITS - bits);
+            if i < j {
+                self.re.swap(i, j);
+                self.im.swap(i, j);
+            }
+        }
+    }
+}

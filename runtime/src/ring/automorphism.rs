@@ -1,0 +1,78 @@
+//! The automorphisms X → X^g as permutations of a transform.
+//!
+//! Entry i of a transform is the value at ψ^(2·rev(i)+1), so σ_g moves entry j to i where
+//! 2·rev(j)+1 = g·(2·rev(i)+1) mod 2N. Low bits of an exponent are high bits of an index, and odd
+//! multiplication maps low bits to low bits: aligned blocks of four entries move to aligned blocks of four.
+
+#[cfg(target_arch = "x86_64")]
+use super::simd;
+
+/// The permutation of one automorphism.
+#[derive(Clone, Debug)]
+pub struct Automorphism {
+    element: usize,
+    /// For each block of four entries, the block it comes from.
+    blocks: Vec<u32>,
+    /// For each block, where its four entries come from inside the source block, two bits each.
+    orders: Vec<u8>,
+    #[cfg(target_arch = "x86_64")]
+    token: Option<simd::FmaToken>,
+}
+
+impl Automorphism {
+    /// σ_g for an odd `element` g, on transforms of size `n` (a power of two, at least four).
+    ///
+    /// # Panics
+    /// When g is even or n is no such size.
+    pub fn new(n: usize, element: usize) -> Self {
+        assert!(n.is_power_of_two() && n >= 4 && element % 2 == 1, "no automorphism");
+        let bits = n.trailing_zeros();
+        let rev = |i: usize| i.reverse_bits() >> (usize::BITS - bits);
+        let source = |i: usize| {
+            let exponent = (2 * rev(i) + 1).wrapping_mul(element) & (2 * n - 1);
+            rev(exponent >> 1)
+        };
+        let (blocks, orders) = (0..n / 4)
+            .map(|block| {
+                let from: [usize; 4] = std::array::from_fn(|k| source(4 * block + k));
+                debug_assert!(from.iter().all(|f| f / 4 == from[0] / 4));
+                let order = (0..4).fold(0, |order, k| order | ((from[k] % 4) as u8) << (2 * k));
+                ((from[0] / 4) as u32, order)
+            })
+            .unzip();
+        Self {
+            element,
+            blocks,
+            orders,
+            #[cfg(target_arch = "x86_64")]
+            token: simd::FmaToken::detect(),
+        }
+    }
+
+    /// The exponent g.
+    pub fn element(&self) -> usize {
+        self.element
+    }
+
+    /// out ← σ_g(x), both transforms of one tower.
+    ///
+    /// # Panics
+    /// When a length differs from the ring degree.
+    pub fn apply(&self, out: &mut [u64], x: &[u64]) {
+        assert!(out.len() == 4 * self.blocks.len() && x.len() == out.len());
+        #[cfg(target_arch = "x86_64")]
+        if let Some(token) = self.token {
+            return simd::permute_blocks(token, out, x, &self.blocks, &self.orders);
+        }
+        permute_blocks(out, x, &self.blocks, &self.orders);
+    }
+}
+
+/// The scalar twin of the SIMD permutation.
+pub(super) fn permute_blocks(out: &mut [u64], x: &[u64], blocks: &[u32], orders: &[u8]) {
+    let x = x.as_chunks::<4>().0;
+    for ((out, &block), &order) in out.as_chunks_mut::<4>().0.iter_mut().zip(blocks).zip(orders) {
+        let from = &x[block as usize];
+        *out = std::array::from_fn(|k| from[usize::from(order >> (2 * k)) % 4]);
+    }
+}

@@ -1,0 +1,119 @@
+//! The element-wise kernels of one prime, scalar or SIMD, chosen once.
+
+use super::modulus::{Modulus, ShoupConstant};
+use super::scalar::{self, Term};
+use super::simd;
+
+/// Which instructions a ring may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// Whatever the CPU has.
+    Best,
+    /// AVX2 and FMA where the CPU has them and the prime is small enough, even where wider vectors exist.
+    Avx2,
+    /// Plain scalar code; the reference.
+    Scalar,
+}
+
+/// Element-wise operations modulo one prime; all residues in [0, q), results canonical.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    modulus: Modulus,
+    #[cfg(target_arch = "x86_64")]
+    fma: Option<simd::FmaPointwise>,
+}
+
+impl Kernels {
+    /// Chooses the kernels for a prime.
+    pub fn new(modulus: Modulus, instructions: Instructions) -> Self {
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = instructions;
+        Self {
+            modulus,
+            #[cfg(target_arch = "x86_64")]
+            fma: fma_token(modulus, instructions).map(|token| simd::FmaPointwise::new(token, modulus)),
+        }
+    }
+
+    /// The prime.
+    pub fn modulus(&self) -> Modulus {
+        self.modulus
+    }
+
+    /// a ← a + b.
+    pub fn add_assign(&self, a: &mut [u64], b: &[u64]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.add_assign(a, b);
+        }
+        scalar::add_assign(self.modulus, a, b);
+    }
+
+    /// a ← a - b.
+    pub fn sub_assign(&self, a: &mut [u64], b: &[u64]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.sub_assign(a, b);
+        }
+        scalar::sub_assign(self.modulus, a, b);
+    }
+
+    /// a ← -a.
+    pub fn neg_assign(&self, a: &mut [u64]) {
+        scalar::neg_assign(self.modulus, a);
+    }
+
+    /// out ← a·b; `b` may be compressed as in [`Term`].
+    pub fn mul_into(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.mul_into(out, a, b);
+        }
+        scalar::mul_into(self.modulus, out, a, b);
+    }
+
+    /// a ← a·w.
+    pub fn mul_scalar_assign(&self, a: &mut [u64], w: ShoupConstant) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.mul_scalar_assign(a, w);
+        }
+        scalar::mul_scalar_assign(self.modulus, a, w);
+    }
+
+    /// a ← (a - b)·w.
+    pub fn sub_mul_scalar_assign(&self, a: &mut [u64], b: &[u64], w: ShoupConstant) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.sub_mul_scalar_assign(a, b, w);
+        }
+        scalar::sub_mul_scalar_assign(self.modulus, a, b, w);
+    }
+
+    /// sums\[h\] ← sums\[h\] + Σ x·y\[h\].
+    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.dot2(sums, terms);
+        }
+        scalar::dot2(self.modulus, sums, terms);
+    }
+
+    /// Integral doubles of any size to residues.
+    pub fn reduce_f64(&self, out: &mut [u64], x: &[f64]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.reduce_f64(out, x);
+        }
+        scalar::reduce_f64(self.modulus, out, x);
+    }
+}
+
+/// The right to use double-precision kernels for this prime, if the CPU and the choice allow it.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn fma_token(modulus: Modulus, instructions: Instructions) -> Option<simd::FmaToken> {
+    if instructions == Instructions::Scalar || modulus.value() >= simd::FMA_PRIME_BOUND {
+        return None;
+    }
+    simd::FmaToken::detect()
+}

@@ -1,0 +1,27 @@
+//! Arithmetic in Z_q[X]/(X^N + 1) for many word-sized primes q at once. Knows no encryption.
+//!
+//! A polynomial is a list of towers, one residue polynomial per prime, each of N words in [0, q). Polynomials
+//! in coefficient form and in NTT form are different types. Every operation has one scalar definition
+//! ([`scalar`]); the kernels in [`simd`] are chosen per prime when the ring is built, and give the same bits.
+
+pub mod automorphism;
+pub mod convert;
+pub mod kernels;
+pub mod modulus;
+pub mod ntt;
+pub mod poly;
+pub mod scalar;
+#[allow(unsafe_code)]
+pub mod simd;
+mod tower;
+
+pub use automorphism::Automorphism;
+pub use convert::BaseConverter;
+pub use kernels::Kernels;
+pub use modulus::Modulus;
+pub use ntt::Ntt;
+pub use poly::{Basis, Coeff, Form, NttForm, Poly};
+pub use tower::{Ring, RingError, Tower};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Polynomials as lists of towers.
+
+use std::marker::PhantomData;
+
+use aligned_vec::{AVec, ConstAlign};
+use zeroize::Zeroize;
+
+/// Which primes a polynomial has residues for: the first `n_q` of the chain, then `n_special` special ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Basis {
+    /// Primes of the chain, counted from q_0.
+    pub n_q: usize,
+    /// Special primes: none or all.
+    pub n_special: usize,
+}
+
+impl Basis {
+    /// Number of towers.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(self) -> usize {
+        self.n_q + self.n_special
+    }
+}
+
+/// Marks coefficient form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coeff {}
+
+/// Marks NTT form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NttForm {}
+
+/// One of the two forms.
+pub trait Form: Send + Sync {}
+impl Form for Coeff {}
+impl Form for NttForm {}
+
+/// A polynomial: towers of n residues each, one after the other, starting at a cache line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Poly<F> {
+    n: usize,
+    basis: Basis,
+    data: AVec<u64, ConstAlign<64>>,
+    form: PhantomData<fn() -> F>,
+}
+
+impl<F> Clone for Poly<F> {
+    fn clone(&self) -> Self {
+        Self { n: self.n, basis: self.basis, data: self.data.clone(), form: PhantomData }
+    }
+}
+
+impl<F> Poly<F> {
+    /// The zero polynomial of degree bound `n`.
+    pub fn zero(n: usize, basis: Basis) -> Self {
+        let mut data = AVec::with_capacity(64, n * basis.len());
+        data.resize(n * basis.len(), 0);
+        Self { n, basis, data, form: PhantomData }
+    }
+
+    /// Takes residues laid out tower by tower; none when their number does not fit.
+    pub fn from_residues(n: usize, basis: Basis, residues: &[u64]) -> Option<Self> {
+        (residues.len() == n * basis.len()).then(|| Self {
+            n,
+            basis,
+            data: AVec::from_slice(64, residues),
+            form: PhantomData,
+        })
+    }
+
+    /// The primes of this polynomial.
+    pub fn basis(&self) -> Basis {
+        self.basis
+    }
+
+    /// Number of coefficients.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// All residues, tower by tower.
+    pub fn data(&self) -> &[u64] {
+        &self.data
+    }
+
+    /// All residues, tower by tower.
+    pub fn data_mut(&mut self) -> &mut [u64] {
+        &mut self.data
+    }
+
+    /// The residues of the tower at position `i`.
+    pub fn tower(&self, i: usize) -> &[u64] {
+        &self.data[i * self.n..(i + 1) * self.n]
+    }
+
+    /// The residues of the tower at position `i`.
+    pub fn tower_mut(&mut self, i: usize) -> &mut [u64] {
+        &mut self.data[i * self.n..(i + 1) * self.n]
+    }
+
+    /// Forgets the towers of the chain from `n_q` on; the polynomial must have no special primes.
+    pub fn truncate(&mut self, n_q: usize) {
+        assert!(self.basis.n_special == 0 && n_q <= self.basis.n_q, "cannot extend a polynomial");
+        self.basis.n_q = n_q;
+        self.data.truncate(n_q * self.n);
+    }
+
+    /// The same residues, read in another form; for the transforms.
+    pub(super) fn assume_form<G>(self) -> Poly<G> {
+        Poly { n: self.n, basis: self.basis, data: self.data, form: PhantomData }
+    }
+}
+
+impl<F> Zeroize for Poly<F> {
+    fn zeroize(&mut self) {
+        self.data.as_mut_slice().zeroize();
+    }
+}

@@ -1,0 +1,254 @@
+//! Element-wise kernels for one prime below 2^50.
+
+use std::arch::x86_64::*;
+
+use super::lanes::{Prime, V, load, load_f64, load_int, splat, store};
+use super::{FMA_PRIME_BOUND, FmaToken};
+use crate::ring::modulus::{Modulus, ShoupConstant};
+use crate::ring::scalar::{self, Term};
+
+/// Element-wise operations in double precision; every result has the bits of [`scalar`].
+#[derive(Clone, Debug)]
+pub struct FmaPointwise {
+    _token: FmaToken,
+    q: Modulus,
+    /// Products that [`FmaPointwise::dot2`] may add before it reduces.
+    batch: usize,
+    /// 2^(52+k), where a batch of products stays below that value; see [`accumulate`].
+    anchor: f64,
+}
+
+/// Runs the body with the kernel's CPU features.
+macro_rules! with_features {
+    ($body:expr) => {{
+        // SAFETY: the token in `self` proves that the CPU has AVX2 and FMA.
+        unsafe { $body }
+    }};
+}
+
+impl FmaPointwise {
+    /// Kernels for a prime below [`FMA_PRIME_BOUND`].
+    ///
+    /// # Panics
+    /// When the prime is too large.
+    pub fn new(token: FmaToken, q: Modulus) -> Self {
+        assert!(q.value() < FMA_PRIME_BOUND, "prime too large for double precision");
+        let p = q.value() as f64;
+        let batch = ((2f64.powi(52) / p) as usize).clamp(4, 64);
+        let anchor = 2f64.powi(((batch as f64 * p * p).log2().ceil() as i32).max(52));
+        Self { _token: token, q, batch, anchor }
+    }
+
+    /// See [`scalar::add_assign`].
+    pub fn add_assign(&self, a: &mut [u64], b: &[u64]) {
+        assert_eq!(a.len(), b.len());
+        with_features!(add_assign(self.q, a, b));
+    }
+
+    /// See [`scalar::sub_assign`].
+    pub fn sub_assign(&self, a: &mut [u64], b: &[u64]) {
+        assert_eq!(a.len(), b.len());
+        with_features!(sub_assign(self.q, a, b));
+    }
+
+    /// See [`scalar::mul_into`].
+    pub fn mul_into(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
+        assert!(out.len() == a.len() && a.len().is_multiple_of(b.len()));
+        with_features!(mul_into(self.q, out, a, b));
+    }
+
+    /// See [`scalar::mul_scalar_assign`].
+    pub fn mul_scalar_assign(&self, a: &mut [u64], w: ShoupConstant) {
+        with_features!(mul_scalar_assign(self.q, a, w));
+    }
+
+    /// See [`scalar::sub_mul_scalar_assign`].
+    pub fn sub_mul_scalar_assign(&self, a: &mut [u64], b: &[u64], w: ShoupConstant) {
+        assert_eq!(a.len(), b.len());
+        with_features!(sub_mul_scalar_assign(self.q, a, b, w));
+    }
+
+    /// See [`scalar::dot2`].
+    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>]) {
+        let n = sums[0].len();
+        let fits = |term: &Term<'_>| {
+            let run = n / term.x.len();
+            term.y[0].len() == n && term.y[1].len() == n && run * term.x.len() == n
+        };
+        if !n.is_multiple_of(8) || sums[1].len() != n || !terms.iter().all(fits) {
+            return scalar::dot2(self.q, sums, terms);
+        }
+        let [first, second] = sums;
+        for batch in terms.chunks(self.batch) {
+            with_features!(dot2(self.q, self.anchor, first, second, batch));
+        }
+    }
+
+    /// See [`scalar::reduce_f64`].
+    pub fn reduce_f64(&self, out: &mut [u64], x: &[f64]) {
+        assert_eq!(out.len(), x.len());
+        with_features!(reduce_f64(self.q, out, x));
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn add_assign(q: Modulus, a: &mut [u64], b: &[u64]) {
+    let (a, a_tail) = a.as_chunks_mut::<4>();
+    let (b, b_tail) = b.as_chunks::<4>();
+    let p = _mm256_set1_epi64x(q.value() as i64);
+    for (a, b) in a.iter_mut().zip(b) {
+        let sum = _mm256_add_epi64(_mm256_castpd_si256(load(a)), _mm256_castpd_si256(load(b)));
+        let keep = _mm256_cmpgt_epi64(p, sum);
+        store(a, _mm256_castsi256_pd(_mm256_sub_epi64(sum, _mm256_andnot_si256(keep, p))));
+    }
+    scalar::add_assign(q, a_tail, b_tail);
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn sub_assign(q: Modulus, a: &mut [u64], b: &[u64]) {
+    let (a, a_tail) = a.as_chunks_mut::<4>();
+    let (b, b_tail) = b.as_chunks::<4>();
+    let p = _mm256_set1_epi64x(q.value() as i64);
+    for (a, b) in a.iter_mut().zip(b) {
+        let diff = _mm256_sub_epi64(_mm256_castpd_si256(load(a)), _mm256_castpd_si256(load(b)));
+        let negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), diff);
+        store(a, _mm256_castsi256_pd(_mm256_add_epi64(diff, _mm256_and_si256(negative, p))));
+    }
+    scalar::sub_assign(q, a_tail, b_tail);
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn mul_into(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
+    let prime = Prime::new(q.value());
+    let run = a.len() / b.len();
+    if run > 1 && !a.len().is_multiple_of(4) {
+        return scalar::mul_into(q, out, a, b);
+    }
+    let (out, out_tail) = out.as_chunks_mut::<4>();
+    let (a, a_tail) = a.as_chunks::<4>();
+    for (i, (out, a)) in out.iter_mut().zip(a).enumerate() {
+        store(out, prime.canonical_small(prime.mul(load_int(a), spread(b, run, i))));
+    }
+    if !out_tail.is_empty() {
+        scalar::mul_into(q, out_tail, a_tail, &b[4 * a.len()..]);
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn mul_scalar_assign(q: Modulus, a: &mut [u64], w: ShoupConstant) {
+    let prime = Prime::new(q.value());
+    let (w_lane, wp) = constant(q, w.value());
+    let (a, tail) = a.as_chunks_mut::<4>();
+    for a in a {
+        let x = prime.mul_const(load_int(a), w_lane, wp);
+        store(a, prime.canonical_small(x));
+    }
+    scalar::mul_scalar_assign(q, tail, w);
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn sub_mul_scalar_assign(q: Modulus, a: &mut [u64], b: &[u64], w: ShoupConstant) {
+    let prime = Prime::new(q.value());
+    let (w_lane, wp) = constant(q, w.value());
+    let (a, a_tail) = a.as_chunks_mut::<4>();
+    let (b, b_tail) = b.as_chunks::<4>();
+    for (a, b) in a.iter_mut().zip(b) {
+        let diff = _mm256_sub_pd(load_int(a), load_int(b));
+        store(a, prime.canonical_small(prime.mul_const(diff, w_lane, wp)));
+    }
+    scalar::sub_mul_scalar_assign(q, a_tail, b_tail, w);
+}
+
+/// A balanced constant and its quotient in every lane.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn constant(q: Modulus, w: u64) -> (V, V) {
+    let balanced = q.center(w) as f64;
+    (splat(balanced), splat(balanced / q.value() as f64))
+}
+
+/// Adds a·b to an exact sum held as two doubles.
+///
+/// `high` holds 2^(52+k) plus a multiple of 2^k below 2^(52+k), so the multiply-add rounds to a multiple of
+/// 2^k; what it rounds off is at most 2^(k-1), exact, and goes to `low`.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn accumulate(high: &mut V, low: &mut V, a: V, b: V) {
+    let sum = _mm256_fmadd_pd(a, b, *high);
+    let taken = _mm256_sub_pd(sum, *high);
+    *low = _mm256_add_pd(*low, _mm256_fmsub_pd(a, b, taken));
+    *high = sum;
+}
+
+/// At most 2^52/p terms; n is a multiple of eight.
+#[target_feature(enable = "avx2,fma")]
+fn dot2(q: Modulus, anchor: f64, first: &mut [u64], second: &mut [u64], terms: &[Term<'_>]) {
+    let prime = Prime::new(q.value());
+    let start = splat(anchor);
+    let first = first.as_chunks_mut::<4>().0.as_chunks_mut::<2>().0;
+    let second = second.as_chunks_mut::<4>().0.as_chunks_mut::<2>().0;
+    for (i, (first, second)) in first.iter_mut().zip(second).enumerate() {
+        let mut high = [[start; 2]; 2];
+        let mut low =
+            [[load_int(&first[0]), load_int(&first[1])], [load_int(&second[0]), load_int(&second[1])]];
+        for term in terms {
+            let run = term.y[0].len() / term.x.len();
+            let x = [spread(term.x, run, 2 * i), spread(term.x, run, 2 * i + 1)];
+            for h in 0..2 {
+                let y = term.y[h].as_chunks::<4>().0;
+                for j in 0..2 {
+                    accumulate(&mut high[h][j], &mut low[h][j], x[j], load_int(&y[2 * i + j]));
+                }
+            }
+        }
+        for j in 0..2 {
+            store(&mut first[j], finish(prime, start, high[0][j], low[0][j]));
+            store(&mut second[j], finish(prime, start, high[1][j], low[1][j]));
+        }
+    }
+}
+
+/// Entries 4i … 4i+3 of a factor that repeats each of its entries `run` times.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn spread(x: &[u64], run: usize, i: usize) -> V {
+    match run {
+        1 => load_int(&x.as_chunks::<4>().0[i]),
+        2 => {
+            let (low, high) = (x[2 * i] as f64, x[2 * i + 1] as f64);
+            _mm256_setr_pd(low, low, high, high)
+        }
+        _ => splat(x[4 * i / run] as f64),
+    }
+}
+
+/// Reduces an exact sum: `high` up to p·2^52 above the anchor, `low` at most 2^52 in magnitude.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn finish(prime: Prime, start: V, high: V, low: V) -> V {
+    let high = _mm256_sub_pd(high, start);
+    let k =
+        _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(_mm256_mul_pd(high, prime.inv));
+    let rest = _mm256_fnmadd_pd(k, prime.p, high);
+    prime.canonical(_mm256_add_pd(rest, low))
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn reduce_f64(q: Modulus, out: &mut [u64], x: &[f64]) {
+    let prime = Prime::new(q.value());
+    let (out, out_tail) = out.as_chunks_mut::<4>();
+    let (x, x_tail) = x.as_chunks::<4>();
+    let bound = splat(2f64.powi(51));
+    let sign = splat(-0.0);
+    for (out, x) in out.iter_mut().zip(x) {
+        // Adding zero turns a negative zero into a positive one.
+        let v = _mm256_add_pd(load_f64(x), _mm256_setzero_pd());
+        let large = _mm256_cmp_pd::<_CMP_GE_OQ>(_mm256_andnot_pd(sign, v), bound);
+        if _mm256_movemask_pd(large) != 0 {
+            scalar::reduce_f64(q, out, x);
+        } else {
+            store(out, prime.canonical(v));
+        }
+    }
+    scalar::reduce_f64(q, out_tail, x_tail);
+}
