@@ -1,1 +1,19 @@
-//! Under construction.
+//! Rewrites of the tensor graph that lower its multiplicative depth and make it fit small scales.
+//!
+//! [`pipeline()`] is the order, [`Manager`] runs it; every rewrite has a module of its own.
+
+#![forbid(unsafe_code)]
+
+mod egraph;
+mod fuse;
+mod manager;
+mod pass;
+mod pipeline;
+mod redistribute;
+pub mod rules;
+
+pub use fuse::Fuse;
+pub use manager::{Manager, ManagerOptions, PassRun, SAME_OUTPUT};
+pub use pass::{Changed, Pass, PassCx, PassError, Report};
+pub use pipeline::{Config, pipeline};
+pub use redistribute::Redistribute;

@@ -68,6 +68,12 @@ impl Graph {
         Self { nodes: StableDiGraph::new(), weights: Weights::default(), n_members }
     }
 
+    /// An empty graph with the weight table and members of this one, to rebuild a rewritten network in.
+    #[must_use]
+    pub fn empty_like(&self) -> Self {
+        Self { nodes: StableDiGraph::new(), weights: self.weights.clone(), n_members: self.n_members }
+    }
+
     /// How many models share the structure.
     #[must_use]
     pub fn n_members(&self) -> usize {

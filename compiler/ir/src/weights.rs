@@ -46,6 +46,12 @@ impl Weights {
         &self.tensors[id.index()]
     }
 
+    /// The id with that number, if there is one.
+    #[must_use]
+    pub fn id_at(&self, index: usize) -> Option<TensorId> {
+        (index < self.tensors.len()).then_some(TensorId(index as u32))
+    }
+
     /// Whether the id belongs to this table.
     #[must_use]
     pub fn contains(&self, id: TensorId) -> bool {

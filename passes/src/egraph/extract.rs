@@ -1,0 +1,273 @@
+//! From the cheapest terms of an e-graph back to a tensor graph. Constants are computed here, once.
+
+use std::collections::BTreeMap;
+
+use egg::{Extractor, Id, Language};
+use fhec_ir::{Conv2d, Divisor, Graph, Linear, NodeId, Op, Pool, Shape, TensorId, ValueRange};
+
+use super::cost::Pricing;
+use super::facts::{EGraph, Fact};
+use super::language::Lang;
+use super::small::{Small, broadcast};
+use crate::pass::PassError;
+
+/// Rebuilds a graph from the best node of every class the outputs need.
+pub(super) fn extract(
+    graph: &Graph,
+    egraph: &EGraph,
+    extractor: &Extractor<'_, Pricing<'_>, Lang, super::Facts>,
+    root: Id,
+    pass: &'static str,
+) -> Result<Graph, PassError> {
+    let mut rebuild = Rebuild {
+        old: graph,
+        new: graph.empty_like(),
+        egraph,
+        ids: graph.ids().map(|id| (id.index() as u32, id)).collect(),
+        done: BTreeMap::new(),
+        stored: BTreeMap::new(),
+        pass,
+    };
+    for input in graph.inputs() {
+        let node = graph.node(input);
+        let id = rebuild.new.add_node(node.op.clone(), &[], node.origins.clone(), node.history.clone())?;
+        rebuild.new.node_mut(id).range = node.range.clone();
+        let class = egraph.lookup(Lang::Input(super::language::InputId(input.index() as u32)));
+        rebuild.done.insert(egraph.find(class.expect("every input was added")), id);
+    }
+    let Lang::Outputs(outputs) = extractor.find_best_node(root) else {
+        unreachable!("the root holds the outputs")
+    };
+    for (output, class) in graph.outputs().into_iter().zip(outputs) {
+        let value = rebuild.value(extractor, *class)?;
+        let node = graph.node(output);
+        let id = rebuild.new.add_node(Op::Output, &[value], node.origins.clone(), node.history.clone())?;
+        rebuild.new.node_mut(id).range = node.range.clone();
+    }
+    let mut new = rebuild.new;
+    new.remove_dead();
+    Ok(new)
+}
+
+struct Rebuild<'g> {
+    old: &'g Graph,
+    new: Graph,
+    egraph: &'g EGraph,
+    /// Original nodes by number.
+    ids: BTreeMap<u32, NodeId>,
+    /// Nodes of classes that are done.
+    done: BTreeMap<Id, NodeId>,
+    /// Tensors of constant classes that are stored.
+    stored: BTreeMap<Id, TensorId>,
+    pass: &'static str,
+}
+
+impl Rebuild<'_> {
+    /// The new node of a class; its operands first. A stack of its own, because networks are deep.
+    fn value(
+        &mut self,
+        extractor: &Extractor<'_, Pricing<'_>, Lang, super::Facts>,
+        class: Id,
+    ) -> Result<NodeId, PassError> {
+        let mut stack = vec![self.egraph.find(class)];
+        while let Some(&top) = stack.last() {
+            if self.done.contains_key(&top) {
+                stack.pop();
+                continue;
+            }
+            let best = extractor.find_best_node(top);
+            let is_value = |id: &&Id| matches!(self.egraph[**id].data, Fact::Value(_));
+            let operands: Vec<Id> =
+                best.children().iter().filter(is_value).map(|&c| self.egraph.find(c)).collect();
+            let missing: Vec<Id> =
+                operands.iter().rev().filter(|c| !self.done.contains_key(c)).copied().collect();
+            if missing.is_empty() {
+                let operands: Vec<NodeId> = operands.iter().map(|c| self.done[c]).collect();
+                let node = self.node(best, &operands, top)?;
+                self.done.insert(top, node);
+                stack.pop();
+            } else {
+                stack.extend(missing);
+            }
+        }
+        Ok(self.done[&self.egraph.find(class)])
+    }
+
+    fn node(&mut self, best: &Lang, x: &[NodeId], class: Id) -> Result<NodeId, PassError> {
+        let one = |id: &Id| super::cost::is_one(&self.egraph[*id].data);
+        let op = match best {
+            Lang::Conv([a, w, b, _]) => {
+                let Op::Conv2d(conv) = self.original(*a).clone() else {
+                    unreachable!("attributes of a convolution")
+                };
+                let (weight, bias) = (self.weight(*w), self.bias(*b, class));
+                Op::Conv2d(Conv2d { weight, bias, ..conv })
+            }
+            Lang::Linear([_, w, b, _]) => {
+                Op::Linear(Linear { weight: self.weight(*w), bias: self.bias(*b, class) })
+            }
+            Lang::Bn([s, t, _]) if one(s) => Op::AddConst { value: self.small(*t) },
+            Lang::Bn([s, t, _]) => Op::BatchNorm { scale: self.small(*s), shift: self.small(*t) },
+            Lang::Pool([a, f, _]) => return self.pool(*a, *f, x[0], class),
+            Lang::PoolInside([a, _]) | Lang::Slice([a, _]) | Lang::Pad([a, _]) => self.original(*a).clone(),
+            Lang::Poly([c, _]) => Op::Poly { coeffs: self.small(*c) },
+            Lang::Bivar([c, ..]) => Op::Bivar { coeffs: self.small(*c) },
+            Lang::Scale([v, _]) if one(v) => return Ok(x[0]),
+            Lang::Scale([v, _]) => Op::Scale { factor: self.small(*v) },
+            Lang::Shift([t, _]) => Op::AddConst { value: self.small(*t) },
+            Lang::Add(_) => Op::Add,
+            Lang::Prod(_) => Op::Mul,
+            Lang::Concat(_) => return self.concat(x, class),
+            Lang::Flatten(_) => Op::Flatten,
+            other => unreachable!("{other} is no value that is rebuilt"),
+        };
+        let attribute = best.children().iter().find_map(|c| match self.egraph[*c].data {
+            Fact::Attribute(node) => Some(node),
+            _ => None,
+        });
+        self.push(op, x, class, attribute)
+    }
+
+    /// Appends a node with the names of the nodes it stands for, and the range of its value.
+    fn push(&mut self, op: Op, x: &[NodeId], class: Id, attribute: Option<u32>) -> Result<NodeId, PassError> {
+        let value = self.egraph[class].data.value();
+        let same = value.source.as_ref().filter(|(_, factor)| factor.is_all(1.0)).map(|(node, _)| *node);
+        let mut sources: Vec<u32> = attribute.into_iter().chain(same).collect();
+        if sources.is_empty() {
+            sources.extend(value.source.as_ref().map(|(node, _)| *node));
+        }
+        sources.dedup();
+        let olds = sources.iter().map(|n| self.old.node(self.ids[n]));
+        let mut origins: Vec<String> = Vec::new();
+        let mut history: Vec<&'static str> = Vec::new();
+        let mut unchanged = false;
+        for old in olds {
+            let fresh: Vec<String> = old.origins.iter().filter(|o| !origins.contains(o)).cloned().collect();
+            origins.extend(fresh);
+            let fresh: Vec<&'static str> =
+                old.history.iter().filter(|h| !history.contains(h)).copied().collect();
+            history.extend(fresh);
+            unchanged |= old.op == op;
+        }
+        if !unchanged {
+            history.push(self.pass);
+        }
+        let range = self.range(class);
+        let id = self.new.add_node(op, x, origins, history)?;
+        self.new.node_mut(id).range = range;
+        Ok(id)
+    }
+
+    /// The range of a value that is a multiple of an original one.
+    fn range(&self, class: Id) -> Option<ValueRange> {
+        let (node, factor) = self.egraph[class].data.value().source.clone()?;
+        let range = self.old.node(self.ids[&node]).range.as_ref()?;
+        let n = range.lo.len();
+        let mut scaled = ValueRange { lo: vec![f64::INFINITY; n], hi: vec![f64::NEG_INFINITY; n] };
+        for member in factor.members() {
+            for c in 0..n {
+                let v = broadcast(member, c, n);
+                scaled.lo[c] = scaled.lo[c].min((range.lo[c] * v).min(range.hi[c] * v));
+                scaled.hi[c] = scaled.hi[c].max((range.lo[c] * v).max(range.hi[c] * v));
+            }
+        }
+        Some(scaled)
+    }
+
+    fn original(&self, attribute: Id) -> &Op {
+        &self.egraph.analysis.nodes[&self.egraph[attribute].data.attribute()].op
+    }
+
+    fn small(&mut self, class: Id) -> TensorId {
+        let class = self.egraph.find(class);
+        if let Some(&id) = self.stored.get(&class) {
+            return id;
+        }
+        let leaf = self.egraph[class].nodes.iter().find_map(|n| match n {
+            Lang::Constant(c) => self.old.weights().id_at(c.0 as usize),
+            _ => None,
+        });
+        let id = leaf.unwrap_or_else(|| self.egraph[class].data.small().store(&mut self.new));
+        self.stored.insert(class, id);
+        id
+    }
+
+    fn weight(&mut self, class: Id) -> TensorId {
+        let class = self.egraph.find(class);
+        if let Some(&id) = self.stored.get(&class) {
+            return id;
+        }
+        let fact = self.egraph[class].data.weight();
+        let leaf =
+            self.old.weights().id_at(fact.leaf.0 as usize).expect("weights are leaves of the old graph");
+        let id = if fact.out.is_all(1.0) && fact.input.is_all(1.0) {
+            leaf
+        } else {
+            let members = self.old.n_members();
+            let used = if self.old.weights().members(leaf).len() == 1
+                && fact.out.members().len() == 1
+                && fact.input.members().len() == 1
+            {
+                1
+            } else {
+                members
+            };
+            let scaled = (0..used as u32).map(|m| {
+                let base = self.old.weights().member(leaf, fhec_ir::MemberIdx(m));
+                base.scaled(fact.out.member(m as usize), fact.input.member(m as usize))
+            });
+            let scaled = scaled.collect();
+            self.new.add_member_tensors(scaled)
+        };
+        self.stored.insert(class, id);
+        id
+    }
+
+    /// A bias has one number per channel, or per position, or vanishes when it is zero.
+    fn bias(&mut self, class: Id, conv: Id) -> Option<TensorId> {
+        let Fact::Small(bias) = &self.egraph[class].data else { return None };
+        if bias.is_all(0.0) {
+            return None;
+        }
+        let Shape { c, .. } = self.egraph[conv].data.value().shape;
+        if bias.len() >= c {
+            return Some(self.small(class));
+        }
+        let expanded: Small = bias.rebuild(vec![c], |b| vec![b[0]; c]);
+        Some(expanded.store(&mut self.new))
+    }
+
+    /// A pooling whose factor is not the same for all channels is a sum pooling and a scale.
+    fn pool(&mut self, attribute: Id, factor: Id, x: NodeId, class: Id) -> Result<NodeId, PassError> {
+        let Op::Pool(pool) = *self.original(attribute) else { unreachable!("attributes of a pooling") };
+        let values = self.egraph[factor].data.small();
+        let node = self.egraph[attribute].data.attribute();
+        let first = values.member(0)[0];
+        if values.is_all(first) {
+            let op = Op::Pool(Pool { divisor: Divisor::Constant(reciprocal(first)), ..pool });
+            return self.push(op, &[x], class, Some(node));
+        }
+        let sum = Op::Pool(Pool { divisor: Divisor::Constant(1.0), ..pool });
+        let origins = self.old.node(self.ids[&node]).origins.clone();
+        let sum = self.new.add_node(sum, &[x], origins, vec![self.pass])?;
+        let factor = self.small(factor);
+        self.push(Op::Scale { factor }, &[sum], class, None)
+    }
+
+    /// Nested pairs become one concatenation again.
+    fn concat(&mut self, x: &[NodeId], class: Id) -> Result<NodeId, PassError> {
+        let mut operands = vec![x[0]];
+        if matches!(self.new.op(x[1]), Op::Concat) {
+            operands.extend(self.new.operands(x[1]));
+        } else {
+            operands.push(x[1]);
+        }
+        self.push(Op::Concat, &operands, class, None)
+    }
+}
+
+/// 1/v, exact where v is the reciprocal of a whole number.
+fn reciprocal(v: f64) -> f64 {
+    let k = v.recip();
+    if k.round().recip() == v { k.round() } else { k }
+}

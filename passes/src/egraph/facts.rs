@@ -1,0 +1,355 @@
+//! What the e-graph knows about each class: extent and sharing of values, numbers of constants.
+//!
+//! Classes of constants that differ by rounding only are united, so that moving a factor there and back ends.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use egg::{Analysis, DidMerge, Id, Language};
+use fhec_ir::{Op, Shape};
+
+use super::functions as f;
+use super::language::{ConstantId, Lang};
+use super::small::{ROUNDING, Small, broadcast};
+
+/// The e-graph of this crate.
+pub(crate) type EGraph = egg::EGraph<Lang, Facts>;
+
+/// What is known about a class.
+#[derive(Clone, Debug)]
+pub(crate) enum Fact {
+    /// A value that flows along an edge.
+    Value(ValueFact),
+    /// A vector, per-element constant or coefficient table.
+    Small(Arc<Small>),
+    /// A weight of the graph with factors on its axes.
+    Weight(Arc<WeightFact>),
+    /// Attributes of the original node of that number.
+    Attribute(u32),
+    /// A missing bias.
+    Absent,
+}
+
+/// Facts about a value.
+#[derive(Clone, Debug)]
+pub(crate) struct ValueFact {
+    pub(crate) shape: Shape,
+    /// Whether more than one consumer reads it. An e-class has no consumers, so this comes from the graph.
+    pub(crate) shared: bool,
+    /// The original node it is a multiple of, and the factor.
+    pub(crate) source: Option<(u32, Arc<Small>)>,
+}
+
+/// A weight with factors on its output and input axes.
+#[derive(Clone, Debug)]
+pub(crate) struct WeightFact {
+    pub(crate) leaf: ConstantId,
+    pub(crate) dims: Vec<usize>,
+    pub(crate) out: Small,
+    pub(crate) input: Small,
+}
+
+/// Facts about an original node.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeFact {
+    pub(crate) op: Op,
+    pub(crate) shape: Shape,
+    /// For a join: which operands lie on the longest path, if every operation were normalized.
+    pub(crate) long: [bool; 2],
+}
+
+/// The e-graph analysis: tables about the original graph, and the constants met so far.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) nodes: BTreeMap<u32, NodeFact>,
+    pub(crate) constants: BTreeMap<ConstantId, Fact>,
+    /// Classes of constants by kind and signature.
+    known: BTreeMap<(Vec<u64>, u64), Vec<Id>>,
+}
+
+impl Fact {
+    pub(crate) fn small(&self) -> &Small {
+        match self {
+            Self::Small(small) => small,
+            other => panic!("a constant was expected where {other:?} stands"),
+        }
+    }
+
+    pub(crate) fn weight(&self) -> &WeightFact {
+        match self {
+            Self::Weight(weight) => weight,
+            other => panic!("a weight was expected where {other:?} stands"),
+        }
+    }
+
+    pub(crate) fn value(&self) -> &ValueFact {
+        match self {
+            Self::Value(value) => value,
+            other => panic!("a value was expected where {other:?} stands"),
+        }
+    }
+
+    pub(crate) fn attribute(&self) -> u32 {
+        match self {
+            Self::Attribute(node) => *node,
+            other => panic!("attributes were expected where {other:?} stands"),
+        }
+    }
+}
+
+impl WeightFact {
+    /// Moves what all inputs have in common to the outputs, so that equal weights have equal factors.
+    fn gather_scalar(&mut self) {
+        let common = self.input.rebuild(vec![1], |v| vec![if v[0] == 0.0 { 1.0 } else { v[0] }]);
+        self.input = self.input.zip(&common, |a, b| a / b);
+        self.out = self.out.zip(&common, |a, b| a * b);
+    }
+}
+
+impl Analysis<Lang> for Facts {
+    type Data = Fact;
+
+    fn make(egraph: &mut EGraph, enode: &Lang, _id: Id) -> Fact {
+        constant_fact(egraph, enode).unwrap_or_else(|| Fact::Value(value_fact(egraph, enode)))
+    }
+
+    fn merge(&mut self, a: &mut Fact, b: Fact) -> DidMerge {
+        let (Fact::Value(a), Fact::Value(b)) = (a, b) else { return DidMerge(false, false) };
+        let shared = a.shared || b.shared;
+        let did = DidMerge(
+            shared != a.shared || (a.source.is_none() && b.source.is_some()),
+            shared != b.shared || (b.source.is_none() && a.source.is_some()),
+        );
+        a.shared = shared;
+        if a.source.is_none() {
+            a.source = b.source;
+        }
+        did
+    }
+
+    fn modify(egraph: &mut EGraph, id: Id) {
+        match egraph[id].data.clone() {
+            Fact::Small(small) => {
+                let small = canonical(&small);
+                let header = small.dims.iter().map(|&d| d as u64).collect();
+                unite(
+                    egraph,
+                    id,
+                    header,
+                    small.signature(),
+                    |fact| matches!(fact, Fact::Small(other) if canonical(other).is_near(&small)),
+                );
+            }
+            Fact::Weight(w) => {
+                let header = vec![u64::MAX, u64::from(w.leaf.0)];
+                unite(
+                    egraph,
+                    id,
+                    header,
+                    w.out.signature() * w.input.signature(),
+                    |fact| matches!(fact, Fact::Weight(o) if o.out.is_near(&w.out) && o.input.is_near(&w.input)),
+                );
+            }
+            Fact::Value(value) => inform_scaled(egraph, id, &value),
+            Fact::Absent => unite(egraph, id, vec![], 0.0, |fact| matches!(fact, Fact::Absent)),
+            Fact::Attribute(_) => {}
+        }
+    }
+}
+
+/// A vector of equal numbers is the single number that stands for every channel.
+fn canonical(small: &Small) -> Small {
+    let uniform = small.dims.len() == 1 && small.members().iter().all(|m| m.iter().all(|x| *x == m[0]));
+    if uniform { small.rebuild(vec![1], |m| vec![m[0]]) } else { small.clone() }
+}
+
+/// Unites a class of constants with an earlier one that differs by rounding only.
+fn unite(egraph: &mut EGraph, id: Id, header: Vec<u64>, signature: f64, is_same: impl Fn(&Fact) -> bool) {
+    let bits = |factor: f64| (signature * factor).to_bits();
+    let nearby = (header.clone(), bits(1.0 - 4.0 * ROUNDING))..=(header.clone(), bits(1.0 + 4.0 * ROUNDING));
+    let candidates = egraph.analysis.known.range(nearby).flat_map(|(_, ids)| ids.iter().copied());
+    let other = candidates.into_iter().find(|&other| is_same(&egraph[other].data));
+    match other {
+        Some(other) => {
+            egraph.union(other, id);
+        }
+        None => egraph.analysis.known.entry((header, bits(1.0))).or_default().push(id),
+    }
+}
+
+/// Tells the operand of every scale in a class what follows from the facts of the class.
+fn inform_scaled(egraph: &mut EGraph, id: Id, value: &ValueFact) {
+    let scales: Vec<[Id; 2]> = egraph[id]
+        .nodes
+        .iter()
+        .filter_map(|n| if let Lang::Scale(c) = n { Some(*c) } else { None })
+        .collect();
+    for [factor, operand] in scales {
+        let mut fact = egraph[operand].data.value().clone();
+        let before = (fact.shared, fact.source.is_some());
+        fact.shared |= value.shared;
+        let factor = egraph[factor].data.small();
+        if fact.source.is_none()
+            && factor.is_invertible()
+            && let Some((node, known)) = &value.source
+        {
+            fact.source = Some((*node, Arc::new(known.zip(factor, |a, b| a / b))));
+        }
+        if before != (fact.shared, fact.source.is_some()) {
+            egraph.set_analysis_data(operand, Fact::Value(fact));
+        }
+    }
+}
+
+fn value_fact(egraph: &EGraph, enode: &Lang) -> ValueFact {
+    let of = |id: &Id| egraph[*id].data.value().shape;
+    let original = |node: u32| egraph.analysis.nodes[&node].shape;
+    let attribute = |id: &Id| original(egraph[*id].data.attribute());
+    let mut source = None;
+    let shape = match enode {
+        Lang::Input(input) => original(input.0),
+        Lang::Conv([a, ..]) | Lang::Linear([a, ..]) | Lang::Pool([a, ..]) => attribute(a),
+        Lang::PoolInside([a, _]) | Lang::Slice([a, _]) | Lang::Pad([a, _]) => attribute(a),
+        Lang::Scale([v, x]) => {
+            let factor = egraph[*v].data.small();
+            source = egraph[*x].data.value().source.clone();
+            source = source.map(|(node, known)| (node, Arc::new(known.zip(factor, |a, b| a * b))));
+            of(x)
+        }
+        Lang::Concat([x, y]) => Shape { c: of(x).c + of(y).c, ..of(x) },
+        Lang::Flatten([x]) => Shape::vector(of(x).len()),
+        Lang::Outputs(_) => Shape::vector(1),
+        other => of(other.children().last().expect("every other value has an operand, and it comes last")),
+    };
+    ValueFact { shape, shared: false, source }
+}
+
+/// The fact of a constant, or nothing for a value.
+fn constant_fact(egraph: &EGraph, enode: &Lang) -> Option<Fact> {
+    let data = |id: &Id| &egraph[*id].data;
+    let small = |id: &Id| egraph[*id].data.small();
+    let channels = |id: &Id| egraph[*id].data.value().shape.c;
+    let op = |id: &Id| &egraph.analysis.nodes[&egraph[*id].data.attribute()].op;
+    let fact = match enode {
+        Lang::One => Small::scalar(1.0),
+        Lang::Zero => Small::scalar(0.0),
+        Lang::Absent => return Some(Fact::Absent),
+        Lang::Constant(id) => return Some(egraph.analysis.constants[id].clone()),
+        Lang::Attribute(id) => return Some(Fact::Attribute(id.0)),
+        Lang::Inv([v]) => small(v).map(f64::recip),
+        Lang::Mul([v, w]) => small(v).zip(small(w), |a, b| a * b),
+        Lang::Bias([b, s, t]) => match data(b) {
+            Fact::Absent => small(t).clone(),
+            b => b.small().zip(small(s), |b, s| b * s).zip(small(t), |b, t| b + t),
+        },
+        Lang::BiasTimes([b, v]) => match data(b) {
+            Fact::Absent => return Some(Fact::Absent),
+            b => b.small().zip(small(v), |b, v| b * v),
+        },
+        Lang::Expand([v, x]) => expand(small(v), data(x).value().shape),
+        Lang::SliceOf([a, v]) => slice_of(op(a), small(v)),
+        Lang::PadOf([a, v]) => pad_of(op(a), small(v)),
+        Lang::UnpadOf([a, v]) => unpad_of(op(a), small(v)),
+        Lang::Cat([v, x, w, y]) => {
+            let (left, right) = (channels(x), channels(y));
+            small(v).combine(small(w), vec![left + right], |v, w| {
+                let left = (0..left).map(|i| if v.len() == 1 { v[0] } else { v[i] });
+                left.chain((0..right).map(|i| if w.len() == 1 { w[0] } else { w[i] })).collect()
+            })
+        }
+        Lang::Take([v, x]) => part(small(v), 0, channels(x)),
+        Lang::Skip([v, x]) => part(small(v), channels(x), small(v).len()),
+        Lang::Out([w, v]) => {
+            let mut weight = data(w).weight().clone();
+            weight.out = weight.out.zip(small(v), |a, b| a * b);
+            return Some(Fact::Weight(Arc::new(weight)));
+        }
+        Lang::In([w, v]) => {
+            let mut weight = data(w).weight().clone();
+            let per_input = per_input(small(v), &weight.dims);
+            weight.input = weight.input.zip(&per_input, |a, b| a * b);
+            weight.gather_scalar();
+            return Some(Fact::Weight(Arc::new(weight)));
+        }
+        Lang::Lead([c]) => f::lead(small(c)),
+        Lang::Monic([c]) => f::monic(small(c)),
+        Lang::Root([c]) => f::root(small(c)),
+        Lang::Unroot([c]) => f::unroot(small(c)),
+        Lang::Subst([c, v]) => f::subst(small(c), small(v)),
+        Lang::Times([c, v]) => f::times(small(c), small(v)),
+        Lang::Affine([c, s, t]) => f::affine(small(c), small(s), small(t)),
+        Lang::Join([c, s, t, u, v]) => f::join(small(c), small(s), small(t), small(u), small(v)),
+        Lang::BiLead([c]) => f::bi_lead(small(c)),
+        Lang::BiMonic([c]) => f::bi_monic(small(c)),
+        Lang::BiRoot([c]) => f::bi_root(small(c)),
+        Lang::BiUnroot([c]) => f::bi_unroot(small(c)),
+        Lang::SubstX([c, v]) => f::bi_subst(small(c), small(v), |i, _| i),
+        Lang::SubstY([c, v]) => f::bi_subst(small(c), small(v), |_, j| j),
+        Lang::Input(_)
+        | Lang::Conv(_)
+        | Lang::Linear(_)
+        | Lang::Bn(_)
+        | Lang::Pool(_)
+        | Lang::PoolInside(_)
+        | Lang::Poly(_)
+        | Lang::Bivar(_)
+        | Lang::Scale(_)
+        | Lang::Shift(_)
+        | Lang::Add(_)
+        | Lang::Prod(_)
+        | Lang::Concat(_)
+        | Lang::Slice(_)
+        | Lang::Pad(_)
+        | Lang::Flatten(_)
+        | Lang::Outputs(_) => return None,
+    };
+    Some(Fact::Small(Arc::new(fact)))
+}
+
+/// One factor per input of a weight: a dense layer over an image has one channel's factor on all its positions.
+fn per_input(v: &Small, dims: &[usize]) -> Small {
+    let n = dims[1];
+    if dims.len() == 2 && v.len() > 1 && v.len() < n {
+        v.rebuild(vec![n], |v| (0..n).map(|i| broadcast(v, i, n)).collect())
+    } else {
+        v.clone()
+    }
+}
+
+fn expand(v: &Small, shape: Shape) -> Small {
+    if v.len() == 1 {
+        return v.clone();
+    }
+    v.rebuild(vec![shape.len()], |v| (0..shape.len()).map(|i| v[i / shape.area()]).collect())
+}
+
+fn slice_of(op: &Op, v: &Small) -> Small {
+    let Op::Slice(slice) = op else { panic!("attributes of a slice were expected, not {op:?}") };
+    if v.len() == 1 {
+        return v.clone();
+    }
+    let channels: Vec<usize> = (slice.start[0]..slice.end[0]).step_by(slice.step[0]).collect();
+    v.rebuild(vec![channels.len()], |v| channels.iter().map(|&c| v[c]).collect())
+}
+
+/// Factors after padding: zeros may be scaled by anything, so by one.
+fn pad_of(op: &Op, v: &Small) -> Small {
+    let Op::Pad(pad) = op else { panic!("attributes of padding were expected, not {op:?}") };
+    if v.len() == 1 {
+        return v.clone();
+    }
+    let (before, after) = (pad.before[0], pad.after[0]);
+    v.rebuild(vec![before + v.len() + after], |v| {
+        let ones = |n| std::iter::repeat_n(1.0, n);
+        ones(before).chain(v.iter().copied()).chain(ones(after)).collect()
+    })
+}
+
+fn unpad_of(op: &Op, v: &Small) -> Small {
+    let Op::Pad(pad) = op else { panic!("attributes of padding were expected, not {op:?}") };
+    part(v, pad.before[0], v.len().saturating_sub(pad.after[0]))
+}
+
+fn part(v: &Small, from: usize, to: usize) -> Small {
+    if v.len() == 1 { v.clone() } else { v.rebuild(vec![to - from], |v| v[from..to].to_vec()) }
+}

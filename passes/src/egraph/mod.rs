@@ -1,0 +1,80 @@
+//! Equality saturation over tensor graphs: build an e-graph, run rules until nothing new appears, take the cheapest graph.
+//!
+//! Before: a verified graph. After: a graph with the same outputs, never deeper. The e-graph holds factors as explicit
+//! scale nodes, so redistribution is a set of local rules and the cheapest term is the global answer (DESIGN §4).
+
+mod build;
+mod cost;
+mod extract;
+mod facts;
+pub(crate) mod functions;
+mod language;
+mod small;
+
+use std::time::Duration;
+
+use egg::{Extractor, Runner, SimpleScheduler, StopReason};
+use fhec_ir::Graph;
+
+use crate::pass::{Changed, PassCx, PassError};
+use crate::rules::Rule;
+
+pub(crate) use facts::{EGraph, Facts};
+pub(crate) use language::Lang;
+pub(crate) use small::Small;
+
+/// Rounds after which saturation stops. Factors move one operation a round, so this bounds how far they travel.
+const ITERATION_LIMIT: usize = 40;
+
+/// E-nodes after which saturation stops; what was found until then is sound.
+const NODE_LIMIT: usize = 200_000;
+
+/// Replaces the graph by the cheapest one the rules can reach.
+///
+/// # Errors
+/// When egg stops for a reason that would make the result depend on the machine.
+pub(crate) fn saturate(
+    graph: &mut Graph,
+    rules: &[Rule],
+    pass: &'static str,
+    cx: &mut PassCx,
+) -> Result<Changed, PassError> {
+    let (egraph, root) = build::build(graph);
+    let rewrites: Vec<_> = rules.iter().map(Rule::compile).collect();
+    let runner: Runner<Lang, Facts> = Runner::new(Facts::default())
+        .with_egraph(egraph)
+        .with_scheduler(SimpleScheduler)
+        .with_iter_limit(ITERATION_LIMIT)
+        .with_node_limit(NODE_LIMIT)
+        .with_time_limit(Duration::from_secs(u64::MAX / 4))
+        .run(&rewrites);
+    let stop = match runner.stop_reason {
+        Some(StopReason::Saturated) => "saturated",
+        Some(StopReason::IterationLimit(_)) => "iteration limit",
+        Some(StopReason::NodeLimit(_)) => "node limit",
+        Some(StopReason::TimeLimit(_) | StopReason::Other(_)) | None => {
+            return Err(PassError::SaturationStopped { pass });
+        }
+    };
+    cx.log(format!("{stop} after {} rounds", runner.iterations.len()));
+    cx.count("e-nodes", runner.egraph.total_number_of_nodes() as u64);
+    for iteration in &runner.iterations {
+        for (rule, n) in &iteration.applied {
+            cx.count(rule.as_str(), *n as u64);
+        }
+    }
+    let extractor = Extractor::new(&runner.egraph, cost::Pricing(&runner.egraph));
+    let rebuilt = extract::extract(graph, &runner.egraph, &extractor, root, pass)?;
+    let changed = if is_same(graph, &rebuilt) { Changed::No } else { Changed::Yes };
+    *graph = rebuilt;
+    Ok(changed)
+}
+
+/// Whether two graphs over one weight table have the same nodes; a rebuilt graph keeps the ids of constants it does not
+/// change.
+fn is_same(a: &Graph, b: &Graph) -> bool {
+    let ops = |graph: &Graph| -> Vec<fhec_ir::Op> {
+        graph.topo_order().into_iter().map(|id| graph.op(id).clone()).collect()
+    };
+    ops(a) == ops(b)
+}
