@@ -2,4 +2,6 @@
 #![deny(unsafe_code)]
 
 pub mod ckks;
+pub mod files;
 pub mod ring;
+pub mod vm;

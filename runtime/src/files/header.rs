@@ -1,0 +1,137 @@
+//! The first bytes of every file: what it is, and for which parameters and key.
+//!
+//! ```text
+//! magic 8 | version u16 | flags u16 | parameter fingerprint 32 | key id 16 | body | body length u64 | blake3 32
+//! ```
+//! All integers are little-endian. The hash covers everything before it. Flag bit 0 marks parameters below the
+//! security bar; the other bits are zero.
+
+use std::fmt;
+use std::io::{Read, Write};
+
+use fhe_bytecode::Fingerprint;
+
+use super::codec::{BodyReader, BodyWriter};
+use super::error::FileErrorKind;
+use crate::ckks::{Context, KeyId};
+
+/// Format version this release writes and reads.
+pub(crate) const VERSION: u16 = 1;
+const FLAG_INSECURE: u16 = 1;
+/// Bytes of the header.
+pub(crate) const HEADER_LEN: usize = 8 + 2 + 2 + 32 + 16;
+
+/// What a file holds, told by its magic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A secret key: stays with the client.
+    SecretKey,
+    /// Evaluation keys: for the server.
+    EvaluationKeys,
+    /// Ciphertexts: inputs or results.
+    Ciphertexts,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::SecretKey, Self::EvaluationKeys, Self::Ciphertexts];
+
+    /// The first eight bytes of such a file.
+    pub fn magic(self) -> [u8; 8] {
+        match self {
+            Self::SecretKey => *b"fhe-sec\n",
+            Self::EvaluationKeys => *b"fhe-evk\n",
+            Self::Ciphertexts => *b"fhe-cts\n",
+        }
+    }
+
+    /// The kind of a file that begins with `magic`.
+    pub fn of_magic(magic: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| magic.starts_with(&kind.magic()))
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SecretKey => "a secret key",
+            Self::EvaluationKeys => "a file of evaluation keys",
+            Self::Ciphertexts => "a ciphertext file",
+        })
+    }
+}
+
+/// Everything the header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// What the file holds.
+    pub kind: Kind,
+    /// Whether the parameters are below the security bar.
+    pub is_insecure: bool,
+    /// Fingerprint of the parameters.
+    pub parameters: Fingerprint,
+    /// The key the content belongs to.
+    pub key_id: KeyId,
+}
+
+impl Header {
+    /// The header of a file of `kind` for the parameters of `context`.
+    pub(crate) fn of(kind: Kind, context: &Context, key_id: KeyId) -> Self {
+        let params = context.params();
+        Self { kind, is_insecure: !params.is_secure(), parameters: params.fingerprint(), key_id }
+    }
+
+    /// Refuses a file for other parameters than those of `context`.
+    pub(crate) fn check_parameters(&self, context: &Context) -> Result<(), FileErrorKind> {
+        let expected = Self::of(self.kind, context, self.key_id);
+        if self.parameters != expected.parameters {
+            return Err(FileErrorKind::WrongParameters {
+                found: self.parameters,
+                expected: expected.parameters,
+            });
+        }
+        if self.is_insecure != expected.is_insecure {
+            return Err(FileErrorKind::BadField {
+                field: "insecure flag",
+                value: self.is_insecure.to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write<W: Write>(&self, to: &mut BodyWriter<W>) -> Result<(), FileErrorKind> {
+        to.bytes(&self.kind.magic())?;
+        to.u16(VERSION)?;
+        to.u16(if self.is_insecure { FLAG_INSECURE } else { 0 })?;
+        to.bytes(&self.parameters.0)?;
+        to.bytes(&self.key_id.0)
+    }
+
+    pub(crate) fn read<R: Read>(from: &mut BodyReader<R>, expected: Kind) -> Result<Self, FileErrorKind> {
+        let magic = from.array::<8>().map_err(|_| FileErrorKind::WrongKind { found: None, expected })?;
+        match Kind::of_magic(&magic) {
+            Some(kind) if kind == expected => {}
+            found => return Err(FileErrorKind::WrongKind { found, expected }),
+        }
+        let version = from.u16()?;
+        if version != VERSION {
+            return Err(FileErrorKind::UnsupportedVersion { found: version, supported: VERSION });
+        }
+        let flags = from.u16()?;
+        if flags & !FLAG_INSECURE != 0 {
+            return Err(FileErrorKind::BadField { field: "flags", value: format!("{flags:#x}") });
+        }
+        Ok(Self {
+            kind: expected,
+            is_insecure: flags & FLAG_INSECURE != 0,
+            parameters: Fingerprint(from.array()?),
+            key_id: KeyId(from.array()?),
+        })
+    }
+}
+
+/// The first eight bytes, enough to tell keys apart.
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

@@ -1,0 +1,21 @@
+//! Key and ciphertext files: one magic per kind, one header, a hash over everything (see `docs/FILES.md`).
+//!
+//! Reading trusts nothing: counts are bounded by the bytes left before anything is allocated, residues are below
+//! their prime, levels and scales are checked, no byte may follow the end, and any change of any byte is refused.
+
+mod ciphertexts;
+mod codec;
+mod error;
+mod evaluation_keys;
+mod header;
+mod secret_key;
+mod store;
+#[cfg(test)]
+mod testing;
+
+pub use ciphertexts::{Ciphertexts, Expected, Role, Stored, read_ciphertexts, write_ciphertexts};
+pub use error::{FileError, FileErrorKind};
+pub use evaluation_keys::{generate_evaluation_keys, read_evaluation_keys, write_evaluation_keys};
+pub use header::{Header, Kind};
+pub use secret_key::{read_secret_key, write_secret_key};
+pub use store::{Audience, kind_of, remove_unfinished, write_atomically};

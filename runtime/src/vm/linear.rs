@@ -1,0 +1,113 @@
+//! Linear maps: from the plan of a program to that of the CKKS executor, and plaintexts on demand.
+//!
+//! Equal plaintexts of a map are encoded once: in the `hw` layout a diagonal is one weight over one mask, and
+//! clustered weights (paper §5.2) make these few.
+
+use std::collections::HashMap;
+
+use fhe_bytecode::{CheckedMap, DiagonalId, Diagonals, Level, PlaintextKey, Rotation, Scale};
+
+use super::cache::{Demand, Meter, PlaintextSet, Share};
+use crate::ckks::linear::{Diagonal, LinearGroup, LinearPlan, LinearTerm, PlaintextSource};
+use crate::ckks::{self, CkksError, Context};
+
+/// One plaintext of a map: a diagonal rotated back by its giant step, at the scale of its term.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    diagonal: DiagonalId,
+    giant: Rotation,
+    scale: Scale,
+}
+
+/// A linear instruction, ready to run.
+#[derive(Debug)]
+pub(crate) struct LinearStep {
+    plan: LinearPlan,
+    names: Vec<Named>,
+    demand: Demand,
+}
+
+impl LinearStep {
+    /// Prepares `map` at `level`; `weight_scales` has the plaintext scale of each term of the map.
+    pub(crate) fn new(context: &Context, map: &CheckedMap, level: Level, weight_scales: &[Scale]) -> Self {
+        let diagonals = &map.diagonals;
+        let mut names = Vec::new();
+        let mut index_of: HashMap<(PlaintextKey, Rotation), usize> = HashMap::new();
+        let mut n_uses = 0;
+        let groups = map.plan.groups.iter().map(|group| {
+            let terms = group.terms.iter().map(|term| {
+                n_uses += 1;
+                let index =
+                    *index_of.entry((diagonals.key(term.diagonal), group.giant)).or_insert_with(|| {
+                        let scale = weight_scales[diagonals.term(term.diagonal)];
+                        names.push(Named { diagonal: term.diagonal, giant: group.giant, scale });
+                        names.len() - 1
+                    });
+                let baby = map.plan.babies[term.baby as usize];
+                LinearTerm { input: term.input as usize, baby: rotation(context, baby), diagonal: index }
+            });
+            let terms = terms.collect();
+            LinearGroup { output: group.output as usize, giant: rotation(context, group.giant), terms }
+        });
+        let groups = groups.collect();
+        let fold = map.plan.folds.iter().map(|&fold| rotation(context, fold)).collect();
+        let plan = LinearPlan { n_outputs: diagonals.n_outputs(), groups, fold };
+        let coeff_bytes = 2 * 8 * diagonals.period() as u64;
+        let n_towers = context.key_basis(level).len() as u64;
+        let demand =
+            Demand { n_plaintexts: names.len(), n_uses, coeff_bytes, residue_bytes: coeff_bytes * n_towers };
+        Self { plan, names, demand }
+    }
+
+    /// What its plaintexts take.
+    pub(crate) fn demand(&self) -> Demand {
+        self.demand
+    }
+
+    /// The plan for the executor.
+    pub(crate) fn plan(&self) -> &LinearPlan {
+        &self.plan
+    }
+
+    /// An empty set for its plaintexts.
+    pub(crate) fn plaintext_set(&self, context: &Context, level: Level, share: Share) -> PlaintextSet {
+        PlaintextSet::new(share, context.key_basis(level))
+    }
+
+    /// Bytes of babies and sums while it runs, over the key basis of `level`.
+    pub(crate) fn working_bytes(&self, context: &Context, level: Level) -> u64 {
+        let pair = 2 * 8 * (context.key_basis(level).len() * context.params().n()) as u64;
+        let mut babies: Vec<(usize, ckks::Rotation)> =
+            self.plan.groups.iter().flat_map(|g| g.terms.iter().map(|t| (t.input, t.baby))).collect();
+        babies.sort_unstable();
+        babies.dedup();
+        let most_babies = babies.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
+        let digits = context.params().n_digits(level) as u64;
+        pair * (most_babies + self.plan.groups.len() + self.plan.n_outputs) as u64 + pair * digits
+    }
+}
+
+/// Gives the executor the plaintexts of one map.
+pub(crate) struct MapSource<'a> {
+    pub context: &'a Context,
+    pub step: &'a LinearStep,
+    pub diagonals: &'a Diagonals,
+    pub set: &'a PlaintextSet,
+    pub meter: &'a Meter,
+}
+
+impl PlaintextSource for MapSource<'_> {
+    fn diagonal(&self, index: usize) -> Result<Diagonal, CkksError> {
+        let named = self.step.names.get(index).ok_or(CkksError::Plan("a diagonal has no name"))?;
+        self.set.get(self.context, self.meter, index, || {
+            let mut values = vec![0.0; self.diagonals.period()];
+            self.diagonals.write(named.diagonal, named.giant, &mut values);
+            self.context.encoder().round(&values, named.scale)
+        })
+    }
+}
+
+/// A rotation of the program as the scheme knows it.
+pub(crate) fn rotation(context: &Context, rotation: Rotation) -> ckks::Rotation {
+    ckks::Rotation::new(rotation.amount(), context)
+}
