@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod codec;
 pub mod constants;
 pub mod ids;
 pub mod layout;
@@ -21,6 +22,7 @@ pub mod scale;
 mod testing;
 
 pub use check::{CheckError, CheckErrors, CheckedMap, CheckedProgram, required_keys};
+pub use codec::{DecodeError, decode, encode};
 pub use constants::{Codebook, ConstantError, Constants, Tensor, TensorData, Values};
 pub use ids::{CodebookId, CtId, CtRange, LayerId, LayoutId, MapId, MemberIdx, SlotIdx, TensorId};
 pub use layout::{Derived, Layout, LayoutError, LayoutSpec, Packing, Shape};

@@ -158,3 +158,113 @@ fn element(
     }
     sum
 }
+
+/// A small network with every kind of scheduling step: convolution, square, residual join, dense layer.
+pub(crate) fn sample_program() -> crate::program::ProgramSpec {
+    use crate::constants::{Codebook, Tensor, TensorData};
+    use crate::ids::{CodebookId, CtRange, LayerId, LayoutId, MapId};
+    use crate::layout::{Packing, Shape};
+    use crate::linear::{LinearTerm, Operand};
+    use crate::params::{Level, ParamsSpec, ntt_primes_near};
+    use crate::plan::{CostModel, plan};
+    use crate::program::*;
+    use crate::scale::Scale;
+
+    let log_n = 9;
+    let mut towers = Vec::new();
+    for bits in [45.0, 36.0, 38.0, 20.0] {
+        towers.extend(ntt_primes_near(f64::exp2(bits), log_n, 1, &towers).unwrap());
+    }
+    let special_primes = ntt_primes_near(f64::exp2(46.0), log_n, 1, &towers).unwrap();
+    let params = ParamsSpec { log_n, towers, special_primes, digit_size: 1, insecure: false, toy: true };
+
+    let mut rng = Rng::new(42);
+    let mut random = |n: usize| (0..n).map(|_| 0.5 * rng.unit() as f32).collect::<Vec<_>>();
+    let mut constants = Constants::default();
+    let first = constants.push(Tensor::dense(vec![4, 2, 3, 3], random(72)));
+    constants.codebooks.push(Codebook { members: 1, values: random(5) });
+    let indices = (0..144).map(|i| (i * i % 5) as u16).collect();
+    let data = TensorData::Clustered { codebooks: vec![CodebookId(0)], indices };
+    let second = constants.push(Tensor { members: 1, shape: vec![4, 4, 3, 3], data });
+    let dense = constants.push(Tensor::dense(vec![5, 256], random(1280)));
+    let bias = constants.push(Tensor::dense(vec![4], random(4)));
+    let logit_bias = constants.push(Tensor::dense(vec![5], random(5)));
+
+    let image = Layout::fresh(Packing::Packed, Shape::new(2, 8, 8), 1, 256).unwrap();
+    let hidden = Layout::fresh(Packing::Packed, Shape::new(4, 8, 8), 1, 256).unwrap();
+    let logits = Layout::vector(Packing::Packed, 5, 1, 256).unwrap();
+    let layouts = [image, hidden, logits];
+    let conv =
+        |weight| LinearOp::Conv2d { weight, stride: [1; 2], pads: [1; 2], dilation: [1; 2], groups: 1 };
+    let checked = crate::params::Params::new(params.clone()).unwrap();
+    let costs = CostModel::default().at(&checked, Level(2));
+    let map = |op: LinearOp, input: u32, output: u32| {
+        let operand = Operand { op: &op, input: &layouts[input as usize] };
+        let diagonals = Diagonals::build(&[operand], &layouts[output as usize], &constants).unwrap();
+        let plan = plan(&diagonals, &costs, &Default::default());
+        LinearMap { terms: vec![LinearTerm { op, input: LayoutId(input) }], output: LayoutId(output), plan }
+    };
+    let maps =
+        vec![map(conv(first), 0, 1), map(conv(second), 1, 1), map(LinearOp::Dense { weight: dense }, 1, 2)];
+
+    let scale = Scale::from_log2(22.0);
+    let before_rescale = |tower: usize| scale.times(Scale::new(params.towers[tower] as f64).unwrap());
+    let ct = |register: u32| CtRange::new(register, 1);
+    let linear = |dst, src, map, tower| Op::Linear {
+        dst: ct(dst),
+        src: vec![ct(src)],
+        map: MapId(map),
+        scale: before_rescale(tower),
+    };
+    let code = [
+        (0, Op::Input { dst: ct(0) }),
+        (0, linear(1, 0, 0, 3)),
+        (0, Op::Free { src: ct(0) }),
+        (0, Op::Rescale { dst: ct(0), src: ct(1) }),
+        (0, Op::Free { src: ct(1) }),
+        (0, Op::AddPlain { dst: ct(1), src: ct(0), tensor: bias }),
+        (0, Op::Free { src: ct(0) }),
+        (1, Op::Square { dst: ct(2), src: ct(1) }),
+        (1, linear(3, 2, 1, 2)),
+        (1, Op::Free { src: ct(2) }),
+        (1, Op::MulScalar { dst: ct(4), src: ct(1), value: 0.5, scale: before_rescale(2) }),
+        (1, Op::Free { src: ct(1) }),
+        (1, Op::Add { dst: ct(5), a: ct(3), b: ct(4) }),
+        (1, Op::Free { src: ct(3) }),
+        (1, Op::Free { src: ct(4) }),
+        (1, Op::Rescale { dst: ct(6), src: ct(5) }),
+        (1, Op::Free { src: ct(5) }),
+        (2, linear(7, 6, 2, 1)),
+        (2, Op::Free { src: ct(6) }),
+        (2, Op::Rescale { dst: ct(8), src: ct(7) }),
+        (2, Op::Free { src: ct(7) }),
+        (2, Op::AddPlain { dst: ct(9), src: ct(8), tensor: logit_bias }),
+        (2, Op::Free { src: ct(8) }),
+        (2, Op::Output { src: ct(9) }),
+    ];
+    let layer = |name: &str| LayerSpec { name: name.to_owned(), seconds: 0.25, error: 0.0 };
+    let mut program = ProgramSpec {
+        params,
+        origin: Origin { model: "sample".into(), producer: "test".into(), packing: "packed".into() },
+        input: InputSpec {
+            name: "image".into(),
+            layout: LayoutId(0),
+            level: Level(3),
+            scale,
+            preprocessing: Preprocessing { mean: vec![0.5, 0.25], std: vec![0.5, 2.0] },
+        },
+        output: OutputSpec { name: "logits".into(), layout: LayoutId(2), labels: vec![] },
+        layouts: layouts.iter().map(|layout| layout.spec().clone()).collect(),
+        constants,
+        maps,
+        layers: vec![layer("conv1"), layer("block"), layer("classifier")],
+        instructions: code.into_iter().map(|(y, op)| Instruction { layer: LayerId(y), op }).collect(),
+        rotation_keys: vec![],
+        relin_level: None,
+        prediction: Prediction { seconds: 1.0, max_abs_error: 1e-3, ..Prediction::default() },
+    };
+    let keys = crate::check::required_keys(&program).unwrap();
+    program.rotation_keys = keys.rotations;
+    program.relin_level = keys.relin;
+    program
+}

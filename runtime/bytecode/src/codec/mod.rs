@@ -1,0 +1,143 @@
+//! The binary form of a program, `.fhebc`. The specification is `docs/FORMAT.md`.
+//!
+//! Magic, version, parameter fingerprint, sections with lengths, checksum. Encoding is deterministic: equal
+//! programs give equal bytes, and every accepted file encodes back to itself. The decoder takes a size limit,
+//! trusts no length, never panics whatever the bytes, and hands out only programs that passed the checker.
+
+mod v1;
+mod wire;
+
+use crate::check::{CheckErrors, CheckedProgram};
+use crate::params::{Fingerprint, Params};
+use crate::program::ProgramSpec;
+use wire::{Reader, Writer};
+
+/// First bytes of every program.
+pub const MAGIC: [u8; 8] = *b"FHEBC\r\n\x1a";
+/// The version that is written.
+pub const VERSION: u32 = 1;
+/// Default size limit of a decoder, in bytes.
+pub const DEFAULT_LIMIT: u64 = 1 << 30;
+
+const HEADER_BYTES: usize = 8 + 4 + 32;
+const CHECKSUM_BYTES: usize = 32;
+const CHECKSUM_CONTEXT: &str = "fhec 1 program file";
+
+/// Why bytes are not a program.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// Larger than the caller accepts.
+    #[error("program of {found} bytes exceeds the limit of {limit}")]
+    TooLarge {
+        /// Bytes found.
+        found: u64,
+        /// Bytes accepted.
+        limit: u64,
+    },
+    /// Some other kind of file.
+    #[error("not a program file")]
+    NotAProgram,
+    /// A version from the future.
+    #[error("program version {0} is not supported (this build reads up to {VERSION})")]
+    Version(u32),
+    /// The bytes changed after they were written.
+    #[error("checksum mismatch: the program file is damaged")]
+    Checksum,
+    /// A section is malformed.
+    #[error("malformed section {section} at byte {offset}: {what}")]
+    Malformed {
+        /// Tag of the section.
+        section: String,
+        /// Position in the file.
+        offset: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// Header and parameters disagree.
+    #[error("parameter fingerprint {found} in the header, {computed} by the parameters")]
+    Fingerprint {
+        /// As written.
+        found: Fingerprint,
+        /// As computed.
+        computed: Fingerprint,
+    },
+    /// The program is well formed but wrong.
+    #[error(transparent)]
+    Check(#[from] CheckErrors),
+}
+
+/// A decoded file of any version.
+enum AnyVersion {
+    V1(ProgramSpec),
+}
+
+impl AnyVersion {
+    /// The program in today's form.
+    fn upgrade(self) -> ProgramSpec {
+        match self {
+            AnyVersion::V1(program) => program,
+        }
+    }
+}
+
+/// The bytes of a program.
+pub fn encode(program: &CheckedProgram) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.raw(&MAGIC);
+    writer.raw(&VERSION.to_le_bytes());
+    writer.raw(&program.params().fingerprint().0);
+    v1::write(program.spec(), &mut writer);
+    let mut bytes = writer.finish();
+    let checksum = checksum(&bytes);
+    bytes.extend_from_slice(&checksum);
+    bytes
+}
+
+/// The program in `bytes`, checked.
+///
+/// # Errors
+/// When the bytes are more than `limit`, damaged, malformed, or a program that fails the checker.
+pub fn decode(bytes: &[u8], limit: u64) -> Result<CheckedProgram, DecodeError> {
+    if bytes.len() as u64 > limit {
+        return Err(DecodeError::TooLarge { found: bytes.len() as u64, limit });
+    }
+    if !bytes.starts_with(&MAGIC) || bytes.len() < HEADER_BYTES + CHECKSUM_BYTES {
+        return Err(DecodeError::NotAProgram);
+    }
+    let version = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
+    if version != VERSION {
+        return Err(DecodeError::Version(version));
+    }
+    let (body, written) = bytes.split_at(bytes.len() - CHECKSUM_BYTES);
+    if checksum(body) != written {
+        return Err(DecodeError::Checksum);
+    }
+    decode_body(body)
+}
+
+fn decode_body(body: &[u8]) -> Result<CheckedProgram, DecodeError> {
+    let mut found = [0; 32];
+    found.copy_from_slice(&body[12..HEADER_BYTES]);
+    let program = AnyVersion::V1(v1::read(&mut Reader::new(body, HEADER_BYTES))?).upgrade();
+    // A malformed parameter set is the checker's to report.
+    if let Ok(params) = Params::new(program.params.clone())
+        && params.fingerprint().0 != found
+    {
+        return Err(DecodeError::Fingerprint { found: Fingerprint(found), computed: params.fingerprint() });
+    }
+    Ok(CheckedProgram::new(program)?)
+}
+
+/// The fingerprint of a program file: its checksum.
+pub fn program_fingerprint(bytes: &[u8]) -> Option<Fingerprint> {
+    let tail = bytes.get(bytes.len().checked_sub(CHECKSUM_BYTES)?..)?;
+    tail.try_into().ok().map(Fingerprint)
+}
+
+fn checksum(body: &[u8]) -> [u8; 32] {
+    *blake3::Hasher::new_derive_key(CHECKSUM_CONTEXT).update(body).finalize().as_bytes()
+}
+
+#[cfg(test)]
+mod tests;
