@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod clear;
 pub mod codec;
 pub mod constants;
 pub mod ids;
@@ -22,6 +23,7 @@ pub mod scale;
 mod testing;
 
 pub use check::{CheckError, CheckErrors, CheckedMap, CheckedProgram, required_keys};
+pub use clear::ClearProgram;
 pub use codec::{DecodeError, decode, encode};
 pub use constants::{Codebook, ConstantError, Constants, Tensor, TensorData, Values};
 pub use ids::{CodebookId, CtId, CtRange, LayerId, LayoutId, MapId, MemberIdx, SlotIdx, TensorId};

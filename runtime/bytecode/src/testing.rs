@@ -3,6 +3,7 @@
 use crate::constants::Constants;
 use crate::layout::Layout;
 use crate::linear::{DiagonalId, Diagonals, LinearOp};
+use crate::plan::ExpandedPlan;
 use crate::rotation::Rotation;
 
 /// A small seeded generator (splitmix64).
@@ -50,6 +51,29 @@ pub(crate) fn apply_diagonals(diagonals: &Diagonals, inputs: &[Vec<f64>]) -> Vec
     }
     for y in &mut outputs {
         for &fold in diagonals.folds() {
+            let rotated = rotate(y, fold);
+            y.iter_mut().zip(rotated).for_each(|(a, b)| *a += b);
+        }
+    }
+    outputs
+}
+
+/// Executes an expanded plan on slot vectors.
+pub(crate) fn apply_plan(plan: &ExpandedPlan, diagonals: &Diagonals, inputs: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let mut outputs = vec![vec![0.0; diagonals.slots()]; diagonals.n_outputs()];
+    let mut vector = vec![0.0; diagonals.period()];
+    for group in &plan.groups {
+        let mut sum = vec![0.0; diagonals.slots()];
+        for term in &group.terms {
+            diagonals.write(term.diagonal, group.giant, &mut vector);
+            let rotated = rotate(&inputs[term.input as usize], plan.babies[term.baby as usize]);
+            sum.iter_mut().enumerate().for_each(|(s, y)| *y += vector[s % vector.len()] * rotated[s]);
+        }
+        let rotated = rotate(&sum, group.giant);
+        outputs[group.output as usize].iter_mut().zip(rotated).for_each(|(y, r)| *y += r);
+    }
+    for y in &mut outputs {
+        for &fold in &plan.folds {
             let rotated = rotate(y, fold);
             y.iter_mut().zip(rotated).for_each(|(a, b)| *a += b);
         }

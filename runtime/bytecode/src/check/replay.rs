@@ -60,7 +60,7 @@ pub(super) fn replay(
     };
     let mut errors = Vec::new();
     let mut fault = |place, fault: Fault| errors.push(CheckError::at(place, fault));
-    header(spec, params, layouts).into_iter().for_each(|f| fault(Place::Header, f));
+    header(spec, layouts).into_iter().for_each(|f| fault(Place::Header, f));
     let mut facts = Vec::with_capacity(spec.instructions.len());
     for (index, instruction) in spec.instructions.iter().enumerate() {
         let place = Place::Instruction(index);
@@ -121,12 +121,9 @@ pub(super) fn check_keys(spec: &ProgramSpec, used: &Keys) -> Result<(), CheckErr
     if errors.is_empty() { Ok(()) } else { Err(CheckErrors::new(errors)) }
 }
 
-fn header(spec: &ProgramSpec, params: &Params, layouts: &[Layout]) -> Vec<Fault> {
+fn header(spec: &ProgramSpec, layouts: &[Layout]) -> Vec<Fault> {
     let mut faults = Vec::new();
     let input = &spec.input;
-    if input.level > params.max_level() {
-        faults.push(Fault::AboveChain { level: input.level, max: params.max_level() });
-    }
     for id in [input.layout, spec.output.layout] {
         if id.index() >= layouts.len() {
             faults.push(Fault::Missing { what: format!("layout {id}") });
@@ -177,6 +174,10 @@ impl Replay<'_> {
                 }
                 let input = &self.spec.input;
                 self.layout(input.layout)?;
+                let (level, max) = (input.level, self.params.max_level());
+                if level > max {
+                    return Err(Fault::AboveChain { level, max });
+                }
                 Fact { layout: input.layout, level: input.level, scale: input.scale }
             }
             Op::Linear { src, map, scale, .. } => self.linear(src, *map, *scale)?,

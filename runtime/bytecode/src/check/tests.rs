@@ -1,1 +1,243 @@
+//! One rejecting test per invariant, asserting the message.
 
+use super::*;
+use crate::constants::Tensor;
+use crate::ids::{CtRange, LayerId};
+use crate::program::{Instruction, Op, RotationKey};
+use crate::rotation::Rotation;
+use crate::testing::sample_program;
+
+/// The messages for a changed sample program.
+fn messages(change: impl FnOnce(&mut ProgramSpec)) -> Vec<String> {
+    let mut program = sample_program();
+    change(&mut program);
+    let errors = CheckedProgram::new(program).expect_err("the change breaks the program");
+    errors.list().iter().map(ToString::to_string).collect()
+}
+
+fn check(change: impl FnOnce(&mut ProgramSpec), expected: &str) {
+    let found = messages(change);
+    assert!(found.iter().any(|message| message == expected), "expected {expected:?} among {found:#?}");
+}
+
+fn ct(register: u32) -> CtRange {
+    CtRange::new(register, 1)
+}
+
+fn insert(program: &mut ProgramSpec, at: usize, op: Op) {
+    program.instructions.insert(at, Instruction { layer: LayerId(0), op });
+}
+
+#[test]
+fn sample_passes_and_knows_its_facts() {
+    let program = CheckedProgram::new(sample_program()).unwrap();
+    assert_eq!(program.output_level(), Level(0));
+    assert!(program.output_scale().agrees(Scale::from_log2(22.0)));
+    let square = program.fact(7).unwrap();
+    assert!(square.level == Level(2) && square.scale.agrees(Scale::from_log2(44.0)));
+    assert_eq!(program.spec().relin_level, Some(Level(2)));
+}
+
+#[test]
+fn bad_parameters_layouts_constants_and_maps_are_located() {
+    check(|p| p.params.digit_size = 0, "header: digits of 0 towers in a chain of 4");
+    check(|p| p.layouts[1].row_stride = 3, "layout l1: layout row needs 8 slots but row_stride leaves 3");
+    check(|p| p.layouts[1].slots = 512, "layout l1: 512 slots in a ring of 256");
+    check(|p| p.constants.tensors[0].shape[0] = 5, "constants: tensor w0 has 72 values, its shape needs 90");
+    check(|p| p.maps[2].output = LayoutId(9), "map m2: layout l9 does not exist");
+    check(|p| p.maps[0].terms.clear(), "map m0: a linear map needs at least one term");
+    check(|p| p.maps[1].plan.splits.clear(), "map m1: no split for rotation -127");
+}
+
+#[test]
+fn header_must_fit_the_tables() {
+    check(|p| p.input.level = Level(4), "instruction 0: level L4 is above the chain's L3");
+    check(|p| p.output.layout = LayoutId(7), "header: layout l7 does not exist");
+    check(|p| p.input.preprocessing.mean = vec![0.0; 3], "header: mean has 3 values for 2 channels");
+    check(|p| p.input.preprocessing.std = vec![1.0, 0.0], "header: standard deviation 0 is not positive");
+    check(|p| p.output.labels = vec!["a".into()], "header: labels has 1 values for 5 channels");
+}
+
+#[test]
+fn sources_must_be_defined() {
+    check(
+        |p| p.instructions[7].op = Op::Square { dst: ct(2), src: ct(30) },
+        "instruction 7: registers c30 are not one whole tensor",
+    );
+    check(|p| insert(p, 3, Op::Free { src: ct(0) }), "instruction 3: registers c0 are not one whole tensor");
+}
+
+#[test]
+fn destinations_must_be_free() {
+    check(
+        |p| p.instructions[7].op = Op::Square { dst: ct(1), src: ct(1) },
+        "instruction 7: registers c1 are already in use",
+    );
+}
+
+#[test]
+fn runs_have_the_length_of_their_layout() {
+    check(
+        |p| p.instructions[0].op = Op::Input { dst: CtRange::new(0, 2) },
+        "instruction 0: 2 registers for a tensor of 1 ciphertexts",
+    );
+    check(
+        |p| p.instructions[0].op = Op::Input { dst: CtRange::new(0, 0) },
+        "instruction 0: registers c0..0 are empty or beyond the limit",
+    );
+    check(
+        |p| p.instructions[0].op = Op::Input { dst: ct(u32::MAX) },
+        "instruction 0: registers c4294967295 are empty or beyond the limit",
+    );
+}
+
+#[test]
+fn registers_must_be_freed() {
+    check(|p| drop(p.instructions.remove(22)), "end: registers c8 and 0 more are never freed");
+}
+
+#[test]
+fn operands_must_agree_in_level_and_scale() {
+    let add = Op::Add { dst: ct(20), a: ct(1), b: ct(2) };
+    let found = messages(|p| insert(p, 8, add));
+    assert!(found[0].contains("operands at scales 2^22"), "{found:?}");
+    let lowered = |p: &mut ProgramSpec| {
+        insert(p, 7, Op::Drop { dst: ct(20), src: ct(1), level: Level(1) });
+        insert(p, 8, Op::Sub { dst: ct(21), a: ct(1), b: ct(20) });
+    };
+    check(lowered, "instruction 8: operands at levels L2 and L1");
+}
+
+#[test]
+fn operands_must_agree_in_layout() {
+    let mul = Op::Mul { dst: ct(20), a: ct(0), b: ct(1) };
+    check(|p| insert(p, 2, mul), "instruction 2: operands in different layouts");
+    check(|p| p.output.layout = LayoutId(1), "instruction 23: operands in different layouts");
+    check(
+        |p| p.maps[0].terms[0].input = LayoutId(1),
+        "map m0: weights w0 of shape [4, 2, 3, 3] do not fit [4,8,8] to [4,8,8]",
+    );
+}
+
+#[test]
+fn maps_take_one_run_per_term() {
+    let change = |p: &mut ProgramSpec| {
+        if let Op::Linear { src, .. } = &mut p.instructions[1].op {
+            src.push(ct(0));
+        }
+    };
+    check(change, "instruction 1: 2 operands for a map of 1 terms");
+    let change = |p: &mut ProgramSpec| {
+        if let Op::Linear { map, .. } = &mut p.instructions[1].op {
+            *map = MapId(8);
+        }
+    };
+    check(change, "instruction 1: map m8 does not exist");
+}
+
+#[test]
+fn plaintext_scales_are_at_least_one() {
+    let change = |p: &mut ProgramSpec| {
+        if let Op::Linear { scale, .. } = &mut p.instructions[1].op {
+            *scale = Scale::from_log2(20.0);
+        }
+    };
+    check(change, "instruction 1: scale 2^20.0000 is smaller than that of the operand, 2^22.0000");
+}
+
+#[test]
+fn scales_stay_within_the_modulus() {
+    let change = |p: &mut ProgramSpec| {
+        if let Op::Linear { scale, .. } = &mut p.instructions[17].op {
+            *scale = Scale::from_log2(90.0);
+        }
+    };
+    let found = messages(change);
+    assert!(
+        found[0].starts_with("instruction 17: scale 2^90.0000 does not fit the modulus of 2^81"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn rescales_need_a_tower_and_a_scale() {
+    let found = messages(|p| insert(p, 20, Op::Rescale { dst: ct(20), src: ct(8) }));
+    assert_eq!(found[0], "instruction 20: no tower left to rescale by");
+    let found = messages(|p| insert(p, 7, Op::Rescale { dst: ct(20), src: ct(1) }));
+    assert!(found[0].ends_with("after the rescale is below one"), "{found:?}");
+}
+
+#[test]
+fn drops_go_down() {
+    let drop_up = Op::Drop { dst: ct(20), src: ct(1), level: Level(3) };
+    check(|p| insert(p, 7, drop_up), "instruction 7: drop from level L2 up to level L3");
+}
+
+#[test]
+fn constants_must_fit_their_tensor() {
+    let change = |p: &mut ProgramSpec| {
+        let tensor = p.constants.push(Tensor::dense(vec![3], vec![0.0; 3]));
+        p.instructions[5].op = Op::AddPlain { dst: ct(1), src: ct(0), tensor };
+    };
+    check(change, "instruction 5: constant of shape [3] does not fit [4,8,8]");
+    let missing =
+        Op::MulPlain { dst: ct(20), src: ct(1), tensor: TensorId(77), scale: Scale::from_log2(30.0) };
+    check(|p| insert(p, 7, missing), "instruction 7: tensor w77 does not exist");
+    let infinite =
+        Op::MulScalar { dst: ct(20), src: ct(1), value: f64::INFINITY, scale: Scale::from_log2(30.0) };
+    check(|p| insert(p, 7, infinite), "instruction 7: a number that is not finite");
+}
+
+#[test]
+fn one_input_and_one_output_last() {
+    check(|p| insert(p, 1, Op::Input { dst: ct(20) }), "instruction 1: a second input");
+    check(|p| drop(p.instructions.remove(0)), "end: no input");
+    check(|p| drop(p.instructions.remove(23)), "end: no output");
+    let late = Op::Drop { dst: ct(20), src: ct(9), level: Level(0) };
+    check(|p| insert(p, 24, late), "instruction 24: an instruction after the output");
+}
+
+#[test]
+fn layers_must_exist() {
+    check(|p| p.instructions[4].layer = LayerId(3), "instruction 4: layer y3 does not exist");
+}
+
+#[test]
+fn every_use_has_a_key_of_its_level() {
+    let first = sample_program().rotation_keys[0];
+    let RotationKey { rotation, level } = first;
+    check(
+        |p| p.rotation_keys = p.rotation_keys.split_off(1),
+        &format!("keys: no key for rotation {rotation} at {level}"),
+    );
+    check(
+        |p| p.rotation_keys[0].level = Level(0),
+        &format!("keys: no key for rotation {rotation} at {level}"),
+    );
+    check(|p| p.relin_level = None, "keys: no relinearization key at L2");
+    check(|p| p.relin_level = Some(Level(1)), "keys: no relinearization key at L2");
+}
+
+#[test]
+fn every_key_has_a_use() {
+    let useless = |name: &str| {
+        format!("keys: the key for {name} is out of order, not normalized, above its use, or of no use")
+    };
+    let extra = RotationKey { rotation: Rotation::new(101, 256), level: Level(1) };
+    check(|p| p.rotation_keys.push(extra), &useless("rotation +101"));
+    let first = sample_program().rotation_keys[0].rotation;
+    check(|p| p.rotation_keys[0].level = Level(9), &useless(&format!("rotation {first}")));
+    check(|p| p.rotation_keys.swap(0, 1), &useless(&format!("rotation {first}")));
+    check(|p| p.relin_level = Some(Level(3)), &useless("relinearization"));
+}
+
+#[test]
+fn constants_spread_over_channels_coordinates_and_members() {
+    let layout = Layout::fresh(crate::Packing::Hw, crate::Shape::new(2, 1, 2), 2, 16).unwrap();
+    let spread =
+        |members, shape: Vec<usize>, data: Vec<f64>| plain_tensor(&Values { members, shape, data }, &layout);
+    assert_eq!(spread(1, vec![2], vec![1.0, 2.0]).unwrap(), [1., 1., 2., 2., 1., 1., 2., 2.]);
+    assert_eq!(spread(2, vec![1], vec![5.0, 6.0]).unwrap(), [5., 5., 5., 5., 6., 6., 6., 6.]);
+    assert_eq!(spread(1, vec![2, 1, 2], vec![1., 2., 3., 4.]).unwrap(), [1., 2., 3., 4., 1., 2., 3., 4.]);
+    assert!(spread(3, vec![1], vec![0.0; 3]).is_err());
+}

@@ -5,7 +5,7 @@ use crate::constants::{Constants, Tensor};
 use crate::layout::{Layout, Packing, Shape};
 use crate::linear::{LinearOp, Operand};
 use crate::params::{Level, Params, ParamsSpec, ntt_primes_near};
-use crate::testing::{Rng, apply_diagonals, rotate};
+use crate::testing::{Rng, apply_diagonals, apply_plan};
 use std::collections::BTreeSet;
 
 fn costs(level: u16) -> StepCosts {
@@ -21,29 +21,6 @@ fn conv(out: u32, input: u32, stride: u32) -> (LinearOp, Constants) {
     let mut constants = Constants::default();
     let weight = constants.push(Tensor::dense(vec![out, input, 3, 3], data));
     (LinearOp::Conv2d { weight, stride: [stride; 2], pads: [1, 1], dilation: [1, 1], groups: 1 }, constants)
-}
-
-/// Executes an expanded plan on slot vectors.
-fn apply_plan(plan: &ExpandedPlan, diagonals: &Diagonals, inputs: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let mut outputs = vec![vec![0.0; diagonals.slots()]; diagonals.n_outputs()];
-    let mut vector = vec![0.0; diagonals.period()];
-    for group in &plan.groups {
-        let mut sum = vec![0.0; diagonals.slots()];
-        for term in &group.terms {
-            diagonals.write(term.diagonal, group.giant, &mut vector);
-            let rotated = rotate(&inputs[term.input as usize], plan.babies[term.baby as usize]);
-            sum.iter_mut().enumerate().for_each(|(s, y)| *y += vector[s % vector.len()] * rotated[s]);
-        }
-        let rotated = rotate(&sum, group.giant);
-        outputs[group.output as usize].iter_mut().zip(rotated).for_each(|(y, r)| *y += r);
-    }
-    for y in &mut outputs {
-        for &fold in &plan.folds {
-            let rotated = rotate(y, fold);
-            y.iter_mut().zip(rotated).for_each(|(a, b)| *a += b);
-        }
-    }
-    outputs
 }
 
 fn check(

@@ -1,0 +1,167 @@
+//! A clear interpreter: runs a program on slots of plain numbers.
+//!
+//! Same registers and instructions as the encrypted evaluation, without noise: the oracle of the tests. A
+//! [`Hook`] sees every result before it is stored, with its level and scale, and may disturb it: that is how
+//! a simulation adds the noise model. Linear maps run straight over tensor coordinates, which gives what
+//! their diagonals give at a fraction of the work.
+
+mod linear;
+
+use crate::check::{CheckedProgram, Fact};
+use crate::ids::CtRange;
+use crate::program::Op;
+use linear::ClearMap;
+
+/// A result as a hook sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// Index of the instruction.
+    pub instruction: usize,
+    /// The instruction.
+    pub op: &'a Op,
+    /// Layout, level and scale of the result.
+    pub fact: &'a Fact,
+}
+
+/// Sees, and may change, every result of an instruction: one vector of slots per ciphertext.
+pub trait Hook {
+    /// Called once per defining instruction.
+    fn result(&mut self, event: Event<'_>, cts: &mut [Vec<f64>]);
+}
+
+/// Changes nothing.
+impl Hook for () {
+    fn result(&mut self, _: Event<'_>, _: &mut [Vec<f64>]) {}
+}
+
+/// The wrong number of input values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("input of {found} values, the program takes {needed}")]
+pub struct InputError {
+    /// Values given.
+    pub found: usize,
+    /// Values of the input shape.
+    pub needed: usize,
+}
+
+/// A program made ready for many evaluations in the clear.
+#[derive(Debug)]
+pub struct ClearProgram<'a> {
+    program: &'a CheckedProgram,
+    maps: Vec<ClearMap>,
+    /// Slot vectors of the plain constants, by instruction.
+    plains: Vec<Option<Vec<Vec<f64>>>>,
+}
+
+impl<'a> ClearProgram<'a> {
+    /// Resolves weights and constants once.
+    ///
+    /// # Panics
+    /// Never for a program that passed the checker, which made the same look-ups.
+    pub fn new(program: &'a CheckedProgram) -> Self {
+        let spec = program.spec();
+        let maps = spec.maps.iter().map(|map| ClearMap::new(map, program)).collect();
+        let plain = |(index, op): (usize, &Op)| match op {
+            Op::AddPlain { tensor, .. } | Op::MulPlain { tensor, .. } => {
+                let layout = program.fact(index).expect("the checker knows every result").layout;
+                Some(program.plain(*tensor, layout).expect("the checker resolved this constant"))
+            }
+            _ => None,
+        };
+        let plains = spec.instructions.iter().map(|i| &i.op).enumerate().map(plain).collect();
+        Self { program, maps, plains }
+    }
+
+    /// Evaluates one input, in (channel, y, x) order, already preprocessed; every member gets it. The result
+    /// is in (member, channel, y, x) order.
+    ///
+    /// # Errors
+    /// When the input has the wrong number of values.
+    pub fn run(&self, input: &[f64], hook: &mut dyn Hook) -> Result<Vec<f64>, InputError> {
+        let layout = self.program.input_layout();
+        let needed = layout.shape().len();
+        if input.len() != needed {
+            return Err(InputError { found: input.len(), needed });
+        }
+        let mut machine = Machine { clear: self, registers: Vec::new(), output: Vec::new() };
+        let mut fresh = Some(layout.scatter(&input.repeat(layout.members())));
+        for (index, instruction) in self.program.spec().instructions.iter().enumerate() {
+            let result = machine.step(index, &instruction.op, &mut fresh);
+            if let (Some(mut cts), Some(dst), Some(fact)) =
+                (result, instruction.op.dst(), self.program.fact(index))
+            {
+                hook.result(Event { instruction: index, op: &instruction.op, fact }, &mut cts);
+                machine.store(dst, cts);
+            }
+        }
+        Ok(machine.output)
+    }
+}
+
+struct Machine<'a> {
+    clear: &'a ClearProgram<'a>,
+    registers: Vec<Vec<f64>>,
+    output: Vec<f64>,
+}
+
+impl Machine<'_> {
+    fn step(&mut self, index: usize, op: &Op, fresh: &mut Option<Vec<Vec<f64>>>) -> Option<Vec<Vec<f64>>> {
+        match op {
+            Op::Input { .. } => fresh.take(),
+            Op::Linear { src, map, .. } => {
+                let inputs: Vec<&[Vec<f64>]> = src.iter().map(|range| self.read(*range)).collect();
+                Some(self.clear.maps[map.index()].apply(&inputs))
+            }
+            Op::Square { src, .. } => Some(self.each(*src, |v| v * v)),
+            Op::Mul { a, b, .. } => Some(zip(self.read(*a), self.read(*b), |x, y| x * y)),
+            Op::Add { a, b, .. } => Some(zip(self.read(*a), self.read(*b), |x, y| x + y)),
+            Op::Sub { a, b, .. } => Some(zip(self.read(*a), self.read(*b), |x, y| x - y)),
+            Op::AddPlain { src, .. } => {
+                Some(zip(self.read(*src), self.clear.plains[index].as_ref()?, |x, y| x + y))
+            }
+            Op::MulPlain { src, .. } => {
+                Some(zip(self.read(*src), self.clear.plains[index].as_ref()?, |x, y| x * y))
+            }
+            Op::MulScalar { src, value, .. } => Some(self.each(*src, |v| v * value)),
+            Op::Rescale { src, .. } | Op::Drop { src, .. } => Some(self.read(*src).to_vec()),
+            Op::Free { src } => {
+                self.free(*src);
+                None
+            }
+            Op::Output { src } => {
+                self.output = self.clear.program.output_layout().gather(self.read(*src));
+                self.free(*src);
+                None
+            }
+        }
+    }
+
+    fn read(&self, range: CtRange) -> &[Vec<f64>] {
+        &self.registers[range.first.index()..range.first.index() + range.len()]
+    }
+
+    fn store(&mut self, range: CtRange, cts: Vec<Vec<f64>>) {
+        let end = range.first.index() + range.len();
+        if self.registers.len() < end {
+            self.registers.resize(end, Vec::new());
+        }
+        for (register, ct) in range.iter().zip(cts) {
+            self.registers[register.index()] = ct;
+        }
+    }
+
+    fn free(&mut self, range: CtRange) {
+        range.iter().for_each(|register| self.registers[register.index()] = Vec::new());
+    }
+
+    fn each(&self, range: CtRange, f: impl Fn(f64) -> f64) -> Vec<Vec<f64>> {
+        self.read(range).iter().map(|ct| ct.iter().map(|&v| f(v)).collect()).collect()
+    }
+}
+
+fn zip(a: &[Vec<f64>], b: &[Vec<f64>], f: impl Fn(f64, f64) -> f64) -> Vec<Vec<f64>> {
+    a.iter().zip(b).map(|(a, b)| a.iter().zip(b).map(|(&x, &y)| f(x, y)).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests;
