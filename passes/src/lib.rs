@@ -4,16 +4,21 @@
 
 #![forbid(unsafe_code)]
 
+mod complete_square;
 mod egraph;
 mod fuse;
 mod manager;
+mod move_constants;
 mod pass;
 mod pipeline;
 mod redistribute;
 pub mod rules;
+mod small;
 
+pub use complete_square::CompleteSquare;
 pub use fuse::Fuse;
 pub use manager::{Manager, ManagerOptions, PassRun, SAME_OUTPUT};
+pub use move_constants::MoveConstants;
 pub use pass::{Changed, Pass, PassCx, PassError, Report};
 pub use pipeline::{Config, pipeline};
 pub use redistribute::Redistribute;

@@ -1,7 +1,7 @@
 //! The passes in their order. No fixed point over the list: each pass finishes what it starts.
 
 use crate::pass::Pass;
-use crate::{Fuse, Redistribute};
+use crate::{CompleteSquare, Fuse, MoveConstants, Redistribute};
 
 /// Which rewrites run. The letters are the paper's: F node fusing (§4.1), R weight redistribution (§4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,15 @@ impl Default for Config {
 #[must_use]
 pub fn pipeline(config: Config) -> Vec<Box<dyn Pass>> {
     let redistribute = Redistribute { forward: config.forward, backward: config.backward };
-    let list: [(bool, Box<dyn Pass>); 2] = [
+    let list: [(bool, Box<dyn Pass>); 4] = [
         // Fusing first, so that redistribution sees as few donors as possible.
         (config.fuse, Box::new(Fuse)),
         // Factors move once the nodes are final.
         (config.forward || config.backward, Box::new(redistribute)),
+        // Monic polynomials become squares.
+        (config.finish, Box::new(CompleteSquare)),
+        // The constants that squares leave behind go into biases.
+        (config.finish, Box::new(MoveConstants)),
     ];
     list.into_iter().filter(|(enabled, _)| *enabled).map(|(_, pass)| pass).collect()
 }

@@ -8,7 +8,7 @@ use fhec_ir::{Divisor, Graph, NodeId, Op, TensorId};
 
 use super::facts::{EGraph, Fact, Facts, NodeFact, WeightFact};
 use super::language::{AttributeId, ConstantId, InputId, Lang};
-use super::small::Small;
+use crate::small::Small;
 
 /// The e-graph of a graph and the class of all its outputs.
 pub(super) fn build(graph: &Graph) -> (EGraph, Id) {

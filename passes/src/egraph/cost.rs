@@ -1,7 +1,7 @@
 //! The price of a term: depth, then work, then conditioning.
 //!
 //! Depth is a maximum over operands, so taking the cheapest node of every class is exact for it. Work and conditioning are
-//! sums that count a shared operand once per use, which is good enough to choose between equals.
+//! sums; [`Selection`](super::select::Selection) counts what is shared once.
 
 use egg::{CostFunction, Id};
 use fhec_ir::depth::power_depth;
@@ -10,7 +10,7 @@ use fhec_ir::op::monomials;
 use super::facts::{EGraph, Fact};
 use super::functions as f;
 use super::language::Lang;
-use super::small::Small;
+use crate::small::Small;
 
 /// Ordered field by field; every field saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,75 +26,92 @@ pub(crate) struct Cost {
 /// A ciphertext product costs about this many plaintext products, because of its key switch.
 const CT_MULT: u64 = 16;
 
-/// Prices the nodes of an e-graph.
+/// What one node adds, apart from its operands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Price {
+    /// Operands that are values, with the depth the node adds to each.
+    pub(crate) operands: Vec<(Id, u32)>,
+    work: u64,
+    conditioning: u64,
+}
+
+impl Price {
+    /// The cost of the node from the costs of its operands.
+    pub(crate) fn total(&self, mut cost_of: impl FnMut(Id) -> Cost) -> Cost {
+        let own = Cost { depth: 0, work: self.work, conditioning: self.conditioning };
+        self.operands.iter().fold(own, |sum, &(operand, depth)| {
+            let cost = cost_of(operand);
+            Cost {
+                depth: sum.depth.max(cost.depth.saturating_add(depth)),
+                work: sum.work.saturating_add(cost.work),
+                conditioning: sum.conditioning.saturating_add(cost.conditioning),
+            }
+        })
+    }
+}
+
+/// Prices the nodes of an e-graph for egg's extractor.
 pub(crate) struct Pricing<'g>(pub(crate) &'g EGraph);
 
 impl CostFunction<Lang> for Pricing<'_> {
     type Cost = Cost;
 
-    fn cost<C: FnMut(Id) -> Cost>(&mut self, enode: &Lang, mut costs: C) -> Cost {
-        let small = |id: &Id| self.0[*id].data.small();
-        let numbers = |id: &Id| self.0[*id].data.value().shape.len() as u64;
-        let unless_one = |id: &Id| u32::from(!small(id).is_all(1.0));
-        let mut of = |operand: &Id, depth: u32, work: u64, conditioning: u64| {
-            let cost = costs(*operand);
-            Cost {
-                depth: cost.depth.saturating_add(depth),
-                work: cost.work.saturating_add(work),
-                conditioning: cost.conditioning.saturating_add(conditioning),
-            }
-        };
-        match enode {
-            Lang::Input(_) => Cost::default(),
-            Lang::Conv([a, w, _, x]) | Lang::Linear([a, w, _, x]) => {
-                let weight = self.0[*w].data.weight();
-                let outputs = self.0.analysis.nodes[&self.0[*a].data.attribute()].shape.len() as u64;
-                let taps: usize = weight.dims[1..].iter().product();
-                of(x, 1, outputs.saturating_mul(taps as u64), spread(&weight.out) + spread(&weight.input))
-            }
-            Lang::Bn([s, t, x]) => {
-                of(x, unless_one(s), numbers(x) * u64::from(unless_one(s)), bits(small(t)))
-            }
-            Lang::Pool([_, v, x]) => of(x, unless_one(v), numbers(x) * u64::from(unless_one(v)), 0),
-            Lang::PoolInside([_, x]) => of(x, 1, numbers(x), 0),
-            Lang::Poly([c, x]) => {
-                let c = small(c);
-                let degree = c.rows() - 1;
-                let monic = degree == 0 || f::lead(c).is_all(1.0);
-                let depth = power_depth(degree) + u32::from(!monic);
-                of(x, depth, numbers(x) * poly_work(c, degree.saturating_sub(1), monic), bits(c))
-            }
-            Lang::Bivar([c, x, y]) => {
-                let c = small(c);
-                let degree = f::bi_degree(c);
-                let monic = |i, j| {
-                    let row = monomials(degree).position(|m| m == (i, j));
-                    degree == 0 || row.is_some_and(|r| c.row(r).is_all(1.0))
-                };
-                let products = monomials(degree).filter(|(i, j)| i + j > 1).count();
-                let work = numbers(x) * poly_work(c, products, monic(degree, 0));
-                let depth = |monic: bool| power_depth(degree) + u32::from(!monic);
-                join(of(x, depth(monic(degree, 0)), work, bits(c)), of(y, depth(monic(0, degree)), 0, 0))
-            }
-            Lang::Scale([v, x]) => {
-                of(x, unless_one(v), numbers(x) * u64::from(unless_one(v)), bits(small(v)))
-            }
-            Lang::Shift([_, x]) | Lang::Slice([_, x]) | Lang::Pad([_, x]) | Lang::Flatten([x]) => {
-                of(x, 0, 1, 0)
-            }
-            Lang::Add([_, x, y]) | Lang::Concat([x, y]) => join(of(x, 0, 1, 0), of(y, 0, 0, 0)),
-            Lang::Prod([x, y]) => join(of(x, 1, numbers(x) * CT_MULT, 0), of(y, 1, 0, 0)),
-            Lang::Outputs(outputs) => outputs.iter().map(|x| of(x, 0, 0, 0)).reduce(join).unwrap_or_default(),
-            _ => Cost::default(),
-        }
+    fn cost<C: FnMut(Id) -> Cost>(&mut self, enode: &Lang, costs: C) -> Cost {
+        price(self.0, enode).total(costs)
     }
 }
 
-fn join(a: Cost, b: Cost) -> Cost {
-    Cost {
-        depth: a.depth.max(b.depth),
-        work: a.work.saturating_add(b.work),
-        conditioning: a.conditioning.saturating_add(b.conditioning),
+/// The price of a node. Constants are free: they are computed once, in the clear.
+pub(crate) fn price(egraph: &EGraph, enode: &Lang) -> Price {
+    let small = |id: &Id| egraph[*id].data.small();
+    let numbers = |id: &Id| egraph[*id].data.value().shape.len() as u64;
+    let unless_one = |id: &Id| u32::from(!small(id).is_all(1.0));
+    let one = |x: &Id, depth: u32, work: u64, conditioning: u64| Price {
+        operands: vec![(*x, depth)],
+        work,
+        conditioning,
+    };
+    match enode {
+        Lang::Conv([a, w, _, x]) | Lang::Linear([a, w, _, x]) => {
+            let weight = egraph[*w].data.weight();
+            let outputs = egraph.analysis.nodes[&egraph[*a].data.attribute()].shape.len() as u64;
+            let taps: usize = weight.dims[1..].iter().product();
+            one(x, 1, outputs.saturating_mul(taps as u64), spread(&weight.out) + spread(&weight.input))
+        }
+        Lang::Bn([s, t, x]) => {
+            one(x, unless_one(s), 1 + numbers(x) * u64::from(unless_one(s)), bits(small(t)))
+        }
+        Lang::Pool([_, v, x]) => one(x, unless_one(v), 1 + numbers(x) * u64::from(unless_one(v)), 0),
+        Lang::PoolInside([_, x]) => one(x, 1, numbers(x), 0),
+        Lang::Poly([c, x]) => {
+            let c = small(c);
+            let degree = c.rows() - 1;
+            let monic = degree == 0 || f::lead(c).is_all(1.0);
+            let depth = power_depth(degree) + u32::from(!monic);
+            one(x, depth, numbers(x) * poly_work(c, degree.saturating_sub(1), monic), bits(c))
+        }
+        Lang::Bivar([c, x, y]) => {
+            let c = small(c);
+            let degree = f::bi_degree(c);
+            let depth = |i, j| {
+                let row = monomials(degree).position(|m| m == (i, j));
+                let monic = degree == 0 || row.is_some_and(|r| c.row(r).is_all(1.0));
+                power_depth(degree) + u32::from(!monic)
+            };
+            let products = monomials(degree).filter(|(i, j)| i + j > 1).count();
+            let operands = vec![(*x, depth(degree, 0)), (*y, depth(0, degree))];
+            Price { operands, work: numbers(x) * poly_work(c, products, true), conditioning: bits(c) }
+        }
+        Lang::Scale([v, x]) => one(x, unless_one(v), numbers(x) * u64::from(unless_one(v)), bits(small(v))),
+        Lang::Shift([_, x]) | Lang::Slice([_, x]) | Lang::Pad([_, x]) | Lang::Flatten([x]) => one(x, 0, 1, 0),
+        Lang::Add([_, x, y]) | Lang::Concat([x, y]) => {
+            Price { operands: vec![(*x, 0), (*y, 0)], work: 1, conditioning: 0 }
+        }
+        Lang::Prod([x, y]) => {
+            Price { operands: vec![(*x, 1), (*y, 1)], work: numbers(x) * CT_MULT, conditioning: 0 }
+        }
+        Lang::Outputs(x) => Price { operands: x.iter().map(|x| (*x, 0)).collect(), work: 0, conditioning: 0 },
+        _ => Price::default(),
     }
 }
 

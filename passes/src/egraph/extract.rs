@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use egg::{Extractor, Id, Language};
+use egg::{Id, Language};
 use fhec_ir::{Conv2d, Divisor, Graph, Linear, NodeId, Op, Pool, Shape, TensorId, ValueRange};
 
-use super::cost::Pricing;
 use super::facts::{EGraph, Fact};
 use super::language::Lang;
-use super::small::{Small, broadcast};
+use super::select::Selection;
 use crate::pass::PassError;
+use crate::small::{Small, broadcast};
 
 /// Rebuilds a graph from the best node of every class the outputs need.
 pub(super) fn extract(
     graph: &Graph,
     egraph: &EGraph,
-    extractor: &Extractor<'_, Pricing<'_>, Lang, super::Facts>,
+    selection: &Selection<'_>,
     root: Id,
     pass: &'static str,
 ) -> Result<Graph, PassError> {
@@ -35,11 +35,9 @@ pub(super) fn extract(
         let class = egraph.lookup(Lang::Input(super::language::InputId(input.index() as u32)));
         rebuild.done.insert(egraph.find(class.expect("every input was added")), id);
     }
-    let Lang::Outputs(outputs) = extractor.find_best_node(root) else {
-        unreachable!("the root holds the outputs")
-    };
+    let Lang::Outputs(outputs) = selection.node(root) else { unreachable!("the root holds the outputs") };
     for (output, class) in graph.outputs().into_iter().zip(outputs) {
-        let value = rebuild.value(extractor, *class)?;
+        let value = rebuild.value(selection, *class)?;
         let node = graph.node(output);
         let id = rebuild.new.add_node(Op::Output, &[value], node.origins.clone(), node.history.clone())?;
         rebuild.new.node_mut(id).range = node.range.clone();
@@ -64,18 +62,14 @@ struct Rebuild<'g> {
 
 impl Rebuild<'_> {
     /// The new node of a class; its operands first. A stack of its own, because networks are deep.
-    fn value(
-        &mut self,
-        extractor: &Extractor<'_, Pricing<'_>, Lang, super::Facts>,
-        class: Id,
-    ) -> Result<NodeId, PassError> {
+    fn value(&mut self, selection: &Selection<'_>, class: Id) -> Result<NodeId, PassError> {
         let mut stack = vec![self.egraph.find(class)];
         while let Some(&top) = stack.last() {
             if self.done.contains_key(&top) {
                 stack.pop();
                 continue;
             }
-            let best = extractor.find_best_node(top);
+            let best = selection.node(top);
             let is_value = |id: &&Id| matches!(self.egraph[**id].data, Fact::Value(_));
             let operands: Vec<Id> =
                 best.children().iter().filter(is_value).map(|&c| self.egraph.find(c)).collect();

@@ -10,7 +10,7 @@ use fhec_ir::{Op, Shape};
 
 use super::functions as f;
 use super::language::{ConstantId, Lang};
-use super::small::{ROUNDING, Small, broadcast};
+use crate::small::{ROUNDING, Small, broadcast};
 
 /// The e-graph of this crate.
 pub(crate) type EGraph = egg::EGraph<Lang, Facts>;

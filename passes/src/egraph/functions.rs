@@ -5,7 +5,7 @@
 
 use fhec_ir::op::{bivar_degree, monomials};
 
-use super::small::Small;
+use crate::small::Small;
 
 /// c_d, the leading coefficient.
 pub(crate) fn lead(c: &Small) -> Small {

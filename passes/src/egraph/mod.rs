@@ -9,11 +9,11 @@ mod extract;
 mod facts;
 pub(crate) mod functions;
 mod language;
-mod small;
+mod select;
 
 use std::time::Duration;
 
-use egg::{Extractor, Runner, SimpleScheduler, StopReason};
+use egg::{Runner, SimpleScheduler, StopReason};
 use fhec_ir::Graph;
 
 use crate::pass::{Changed, PassCx, PassError};
@@ -21,7 +21,6 @@ use crate::rules::Rule;
 
 pub(crate) use facts::{EGraph, Facts};
 pub(crate) use language::Lang;
-pub(crate) use small::Small;
 
 /// Rounds after which saturation stops. Factors move one operation a round, so this bounds how far they travel.
 const ITERATION_LIMIT: usize = 40;
@@ -63,8 +62,8 @@ pub(crate) fn saturate(
             cx.count(rule.as_str(), *n as u64);
         }
     }
-    let extractor = Extractor::new(&runner.egraph, cost::Pricing(&runner.egraph));
-    let rebuilt = extract::extract(graph, &runner.egraph, &extractor, root, pass)?;
+    let selection = select::Selection::new(&runner.egraph, root);
+    let rebuilt = extract::extract(graph, &runner.egraph, &selection, root, pass)?;
     let changed = if is_same(graph, &rebuilt) { Changed::No } else { Changed::Yes };
     *graph = rebuilt;
     Ok(changed)

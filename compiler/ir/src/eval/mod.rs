@@ -108,7 +108,11 @@ pub fn evaluate_with(
 }
 
 /// The value of one node from the values of its operands.
-fn apply(graph: &Graph, id: NodeId, operands: &[&Value], member: MemberIdx) -> Value {
+///
+/// # Panics
+/// When the operands do not have the shapes of the node's operands.
+#[must_use]
+pub fn apply(graph: &Graph, id: NodeId, operands: &[&Value], member: MemberIdx) -> Value {
     let shape = graph.shape(id);
     let tensor = |id| graph.weights().member(id, member);
     let data = match graph.op(id) {

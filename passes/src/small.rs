@@ -20,7 +20,11 @@ impl Small {
     }
 
     pub(crate) fn of(graph: &Graph, id: TensorId) -> Self {
-        let members = graph.weights().members(id);
+        Self::from_tensors(graph.weights().members(id))
+    }
+
+    /// One tensor per member, of equal extents.
+    pub(crate) fn from_tensors(members: &[Tensor]) -> Self {
         Self {
             dims: members[0].dims().to_vec(),
             members: members.iter().map(|t| t.to_f64().as_ref().into()).collect(),
