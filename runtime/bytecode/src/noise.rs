@@ -6,9 +6,8 @@
 //! stored integers (value times scale), again per slot.
 //!
 //! Assumptions, all checked against measurement by the runtime's tests: uniform ternary secret (variance
-//! 2/3), centered binomial error from 2×21 bits (variance 10.5), residues centered before a base conversion,
-//! base conversions without overflow correction (a sum of k residues is off by a sum of k uniform parts).
-//! Terms are upper ends where an implementation may do better, so measurements lie at or below the estimate.
+//! 2/3), centered binomial error from 2×21 bits (variance 10.5), exact and centered base conversions, so that a
+//! digit is uniform over its modulus and a division rounds to the nearest integer.
 
 use crate::params::{Level, Params};
 
@@ -41,7 +40,6 @@ pub struct NoiseModel {
     towers: Vec<f64>,
     digit_size: usize,
     special_product_log2: f64,
-    n_special: f64,
 }
 
 impl NoiseModel {
@@ -52,7 +50,6 @@ impl NoiseModel {
             towers: params.towers().iter().map(|&q| (q as f64).log2()).collect(),
             digit_size: params.digit_size(),
             special_product_log2: params.log2_p(),
-            n_special: params.special_primes().len() as f64,
         }
     }
 
@@ -114,15 +111,14 @@ impl NoiseModel {
 
     /// The part of a key switch that the key's own error causes, already divided by P.
     ///
-    /// Each digit of k towers is a sum of k parts, each uniform over the digit's modulus D, and meets an
-    /// independent error polynomial of the key.
+    /// Each digit is uniform over its modulus and meets an independent error polynomial of the key.
     pub fn key_switch_product(&self, level: Level) -> f64 {
         let towers = &self.towers[..level.n_towers().min(self.towers.len())];
         let digits: f64 = towers
             .chunks(self.digit_size)
             .map(|digit| {
                 let bits = digit.iter().sum::<f64>() - self.special_product_log2;
-                digit.len() as f64 * ROUNDING * (2.0 * bits).exp2()
+                ROUNDING * (2.0 * bits).exp2()
             })
             .sum();
         self.slot(self.n * ERROR_VARIANCE * digits)
@@ -130,7 +126,7 @@ impl NoiseModel {
 
     /// Rounding of both halves when the special primes are divided out.
     pub fn mod_down(&self) -> f64 {
-        self.n_special * self.rescale_rounding()
+        self.rescale_rounding()
     }
 
     /// A linear map with hoisted baby steps and delayed division by P, at `level`.

@@ -5,7 +5,6 @@ use super::sparse::{Mask, SparseTerm};
 use super::{LinearError, Operand, ResolvedOp};
 use crate::constants::Constants;
 use crate::layout::Layout;
-use crate::noise::LinearNoise;
 use crate::rotation::Rotation;
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +106,7 @@ impl Diagonals {
             }
             n_inputs += term.input.n_cts() as u32;
         }
+        add_empty_outputs(&mut found, output.n_cts());
         found.sort_by_key(|(diagonal, _)| *diagonal);
         let (list, origins) = found.into_iter().unzip();
         let folds = std::iter::successors(Some(output.period()), |f| Some(2 * f))
@@ -221,21 +221,15 @@ impl Diagonals {
         };
         total / self.period as f64
     }
+}
 
-    /// What the noise model needs to know of one output ciphertext, weights encoded at `weight_scales` (one
-    /// per term). Every rotated diagonal counts as a baby step, the giant steps are the caller's to add.
-    pub fn noise(&self, output: u32, weight_scales: &[f64]) -> LinearNoise {
-        let mut noise = LinearNoise { n_folds: self.folds.len(), ..LinearNoise::default() };
-        for (index, diagonal) in self.list.iter().enumerate().filter(|(_, d)| d.output == output) {
-            let id = DiagonalId(index as u32);
-            let scale = weight_scales.get(self.term(id)).copied().unwrap_or(1.0);
-            let energy = self.energy(id) * scale * scale;
-            noise.weight_energy += energy;
-            if !diagonal.rotation.is_zero() {
-                noise.rotated_energy += energy;
-            }
-            noise.encoded_slots += self.period as f64;
-        }
-        noise
+/// Gives an output that nothing reaches one diagonal of zeros, so that every output has a product.
+fn add_empty_outputs(found: &mut Vec<(Diagonal, Origin)>, n_outputs: usize) {
+    let mut reached = vec![false; n_outputs];
+    found.iter().for_each(|(diagonal, _)| reached[diagonal.output as usize] = true);
+    for output in (0..n_outputs).filter(|&output| !reached[output]) {
+        // A matrix reaches every output, so the first term is one with pieces.
+        let diagonal = Diagonal { output: output as u32, input: 0, rotation: Rotation::ZERO };
+        found.push((diagonal, Origin { term: 0, first_input: 0, pieces: 0..0 }));
     }
 }

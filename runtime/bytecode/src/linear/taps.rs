@@ -7,8 +7,8 @@ use std::ops::Range;
 
 /// Largest stride, pad, dilation or window side.
 const MAX_FIELD: u32 = 1 << 16;
-/// Largest number of taps of one operation.
-const MAX_TAPS: u64 = 1 << 28;
+/// Largest number of taps of a pooling.
+const MAX_TAPS: u64 = 1 << 24;
 
 /// One weight of a convolution-like operation:
 /// `out[out_channel, y, x] += values[weight] · in[in_channel, y·stride + dy, x·stride + dx]`.

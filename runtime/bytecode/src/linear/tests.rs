@@ -157,6 +157,19 @@ fn equal_weights_under_equal_masks_share_a_plaintext() {
 }
 
 #[test]
+fn outputs_that_nothing_reaches_get_a_diagonal_of_zeros() {
+    let layout = Layout::fresh(Packing::Hw, Shape::new(2, 4, 4), 1, 64).unwrap();
+    let op = LinearOp::Pick { factors: None, channel_offset: 1, stride: [1, 1], pads: [0, 0] };
+    let diagonals =
+        Diagonals::build(&[Operand { op: &op, input: &layout }], &layout, &Constants::default()).unwrap();
+    let outputs: Vec<u32> = diagonals.list().iter().map(|d| d.output).collect();
+    assert_eq!(outputs, [0, 1]);
+    let mut vector = vec![1.0; diagonals.period()];
+    diagonals.write(DiagonalId(0), crate::Rotation::ZERO, &mut vector);
+    assert!(vector.iter().all(|&v| v == 0.0));
+}
+
+#[test]
 fn terms_of_different_periods_add_up() {
     let mut rng = Rng::new(7);
     let mut constants = Constants::default();
@@ -205,6 +218,8 @@ fn operations_that_do_not_fit_are_refused() {
     );
     let pool = LinearOp::SumPool { kernel: [2, 2], stride: [2, 2], pads: [0, 0], factor: 1.0 };
     check(&pool, &layout(4, 4), &layout(5, 2), "pooling cannot map [4,4,4] to [5,2,2]");
+    let vast = LinearOp::SumPool { kernel: [1 << 12, 1 << 12], stride: [1, 1], pads: [0, 0], factor: 1.0 };
+    check(&vast, &layout(4, 4), &layout(4, 4), "kernel out of range");
     let missing = LinearOp::Dense { weight: TensorId(9) };
     check(&missing, &layout(4, 4), &layout(4, 1), "tensor w9 does not exist");
     let members = Layout::fresh(Packing::Packed, Shape::new(4, 4, 4), 3, 1024).unwrap();

@@ -14,7 +14,9 @@ mod cost;
 mod search;
 
 use crate::linear::{DiagonalId, Diagonals};
+use crate::noise::LinearNoise;
 use crate::rotation::Rotation;
+use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -170,6 +172,27 @@ impl ExpandedPlan {
             terms: self.groups.iter().map(|g| g.terms.len()).sum(),
             outputs,
         }
+    }
+}
+
+impl ExpandedPlan {
+    /// What the noise model needs to know of one output, with the weights of every term of the map encoded
+    /// at `weight_scales`.
+    pub fn noise(&self, diagonals: &Diagonals, output: u32, weight_scales: &[Scale]) -> LinearNoise {
+        let mut noise = LinearNoise { n_folds: self.folds.len(), ..LinearNoise::default() };
+        for group in self.groups.iter().filter(|group| group.output == output) {
+            noise.n_giants += usize::from(!group.giant.is_zero());
+            for term in &group.terms {
+                let scale = weight_scales.get(diagonals.term(term.diagonal)).map_or(1.0, |s| s.value());
+                let energy = diagonals.energy(term.diagonal) * scale * scale;
+                noise.weight_energy += energy;
+                noise.encoded_slots += diagonals.period() as f64;
+                if !self.babies[term.baby as usize].is_zero() {
+                    noise.rotated_energy += energy;
+                }
+            }
+        }
+        noise
     }
 }
 

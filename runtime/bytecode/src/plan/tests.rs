@@ -103,6 +103,24 @@ fn residual_network_layers_need_few_rotations() {
 }
 
 #[test]
+fn noise_facts_follow_the_plan() {
+    let layout = Layout::fresh(Packing::Packed, Shape::new(2, 8, 8), 1, 128).unwrap();
+    let mut constants = Constants::default();
+    let weight = constants.push(Tensor::dense(vec![2, 2, 1, 1], vec![0.5, 0.25, 0.25, 0.5]));
+    let op = LinearOp::Conv2d { weight, stride: [1; 2], pads: [0; 2], dilation: [1; 2], groups: 1 };
+    let diagonals = Diagonals::build(&[Operand { op: &op, input: &layout }], &layout, &constants).unwrap();
+    let scales = [crate::Scale::from_log2(1.0)];
+    let babies = Plan::trivial(&diagonals).expand(&diagonals).unwrap().noise(&diagonals, 0, &scales);
+    assert_eq!((babies.weight_energy, babies.rotated_energy, babies.n_giants), (1.25, 0.25, 0));
+    let splits =
+        distinct_rotations(&diagonals).into_iter().map(|rotation| Split { rotation, baby: Rotation::ZERO });
+    let plan = Plan { splits: splits.collect() };
+    let giants = plan.expand(&diagonals).unwrap().noise(&diagonals, 0, &scales);
+    assert_eq!((giants.weight_energy, giants.rotated_energy, giants.n_giants), (1.25, 0.0, 1));
+    assert_eq!((giants.encoded_slots, giants.n_folds), (256.0, 0));
+}
+
+#[test]
 fn known_rotations_are_preferred() {
     let one = Layout::fresh(Packing::Packed, Shape::new(16, 32, 32), 1, 16384).unwrap();
     let (op, constants) = conv(16, 16, 1);

@@ -1,0 +1,98 @@
+//! Golden and corrupt files.
+//!
+//! `tests/golden` has, for every released version, a program as text and as bytes: today's reader must read
+//! the bytes as that text, and the writer of that version must reproduce them. `tests/corrupt` has small bad
+//! files with the error that each must give.
+
+use fhe_bytecode::codec::{self, DEFAULT_LIMIT};
+use fhe_bytecode::{CheckedProgram, ProgramSpec};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const CHECKSUM_BYTES: usize = 32;
+
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(name)
+}
+
+fn read(folder_name: &str, file: &str) -> Vec<u8> {
+    let path = folder(folder_name).join(file);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn golden_text() -> ProgramSpec {
+    ProgramSpec::from_ron(&String::from_utf8(read("golden", "v1.ron")).unwrap()).unwrap()
+}
+
+#[test]
+fn golden_bytes_read_as_their_text() {
+    let program = codec::decode(&read("golden", "v1.fhebc"), DEFAULT_LIMIT).unwrap();
+    assert_eq!(*program.spec(), golden_text());
+}
+
+#[test]
+fn golden_text_is_written_as_its_bytes() {
+    let program = CheckedProgram::new(golden_text()).unwrap();
+    assert_eq!(codec::encode(&program), read("golden", "v1.fhebc"));
+}
+
+#[test]
+fn corrupt_files_give_their_errors() {
+    let expected: BTreeMap<String, String> =
+        ron::from_str(&String::from_utf8(read("corrupt", "expected.ron")).unwrap()).unwrap();
+    assert!(expected.len() >= 8);
+    for (file, message) in expected {
+        let error = codec::decode(&read("corrupt", &file), DEFAULT_LIMIT).unwrap_err();
+        assert_eq!(error.to_string(), message, "{file}");
+    }
+}
+
+#[test]
+#[ignore = "writes the golden and corrupt files; run with cargo xtask golden"]
+fn write_files() {
+    let golden = codec::encode(&CheckedProgram::new(golden_text()).unwrap());
+    std::fs::write(folder("golden").join("v1.fhebc"), &golden).unwrap();
+    let mut expected = BTreeMap::new();
+    for (name, bytes) in corrupt(&golden) {
+        std::fs::write(folder("corrupt").join(name), &bytes).unwrap();
+        let error = codec::decode(&bytes, DEFAULT_LIMIT).unwrap_err();
+        expected.insert(name.to_owned(), error.to_string());
+    }
+    let text = ron::ser::to_string_pretty(&expected, ron::ser::PrettyConfig::new()).unwrap();
+    std::fs::write(folder("corrupt").join("expected.ron"), text + "\n").unwrap();
+}
+
+/// Bad variants of a good file.
+fn corrupt(golden: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = golden.to_vec();
+        change(&mut bytes);
+        bytes
+    };
+    let resealed = |change: &dyn Fn(&mut Vec<u8>)| sealed(changed(change));
+    let section = |tag: &[u8; 4]| golden.windows(4).position(|w| w == tag).unwrap();
+    let (params, constants, keys) = (section(b"PARM"), section(b"CNST"), section(b"ROTK"));
+    vec![
+        ("empty.fhebc", vec![]),
+        ("other-kind.fhebc", changed(&|b| b[..4].copy_from_slice(b"\x89PNG"))),
+        ("future-version.fhebc", changed(&|b| b[8] = 200)),
+        ("truncated.fhebc", changed(&|b| b.truncate(b.len() / 2))),
+        ("flipped-bit.fhebc", changed(&|b| b[constants + 100] ^= 4)),
+        ("wrong-fingerprint.fhebc", resealed(&|b| b[12] ^= 1)),
+        ("wrong-section.fhebc", resealed(&|b| b[params] = b'X')),
+        ("section-beyond-file.fhebc", resealed(&|b| b[constants + 4 + 6] = 0xFF)),
+        ("count-beyond-section.fhebc", resealed(&|b| b[keys + 12] = 0x7F)),
+        // The output's layout, followed by an empty list of labels.
+        ("overlong-number.fhebc", resealed(&|b| b[section(b"OUTP") + 12 + 7] |= 0x80)),
+        ("trailing-bytes.fhebc", resealed(&|b| b.insert(b.len() - CHECKSUM_BYTES, 0))),
+        ("digit-size-zero.fhebc", resealed(&|b| b[section(b"ORIG") - 3] = 0)),
+    ]
+}
+
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let body = bytes.len() - CHECKSUM_BYTES;
+    let checksum =
+        *blake3::Hasher::new_derive_key("fhec 1 program file").update(&bytes[..body]).finalize().as_bytes();
+    bytes[body..].copy_from_slice(&checksum);
+    bytes
+}
