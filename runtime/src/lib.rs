@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod ckks;
+pub mod cli;
 pub mod files;
 pub mod ring;
 pub mod vm;

@@ -1,3 +1,7 @@
-//! Under construction.
+//! `fhe-run`: evaluates compiled networks on encrypted inputs. See [`fhe_runtime::cli`].
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fhe_runtime::cli::main(std::env::args_os())
+}

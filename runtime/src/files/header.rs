@@ -8,11 +8,13 @@
 
 use std::fmt;
 use std::io::{Read, Write};
+use std::path::Path;
 
 use fhe_bytecode::Fingerprint;
 
 use super::codec::{BodyReader, BodyWriter};
-use super::error::FileErrorKind;
+use super::error::{FileError, FileErrorKind};
+use super::store::open;
 use crate::ckks::{Context, KeyId};
 
 /// Format version this release writes and reads.
@@ -127,6 +129,18 @@ impl Header {
             key_id: KeyId(from.array()?),
         })
     }
+}
+
+/// Reads the header of a file of `kind`; says nothing about the rest of it.
+///
+/// # Errors
+/// If the file cannot be read or is of another kind.
+pub fn read_header(path: &Path, kind: Kind) -> Result<Header, FileError> {
+    let read = || -> Result<Header, FileErrorKind> {
+        let (file, len) = open(path, kind)?;
+        Header::read(&mut BodyReader::new(file, len)?, kind)
+    };
+    read().map_err(|kind| FileError { path: path.to_path_buf(), kind })
 }
 
 /// The first eight bytes, enough to tell keys apart.

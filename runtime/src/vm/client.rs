@@ -66,10 +66,7 @@ impl<'p> Client<'p> {
 }
 
 /// The slots of a program's input for one tensor.
-///
-/// # Errors
-/// If the tensor has another size.
-pub fn input_slots(program: &CheckedProgram, tensor: &[f64]) -> Result<Vec<Vec<f64>>, VmError> {
+fn input_slots(program: &CheckedProgram, tensor: &[f64]) -> Result<Vec<Vec<f64>>, VmError> {
     let layout = program.input_layout();
     let expected = layout.shape().len();
     if tensor.len() != expected {
@@ -79,9 +76,13 @@ pub fn input_slots(program: &CheckedProgram, tensor: &[f64]) -> Result<Vec<Vec<f
 }
 
 /// The output tensor in the slots of a result; members that are still apart are averaged.
-pub fn output_tensor(program: &CheckedProgram, slots: &[Vec<f64>]) -> Vec<f64> {
+fn output_tensor(program: &CheckedProgram, slots: &[Vec<f64>]) -> Vec<f64> {
+    average_members(program, &program.output_layout().gather(slots))
+}
+
+/// The mean over members of a tensor in (member, channel, y, x) order.
+pub(super) fn average_members(program: &CheckedProgram, all: &[f64]) -> Vec<f64> {
     let layout = program.output_layout();
-    let all = layout.gather(slots);
     let (len, members) = (layout.shape().len(), layout.members());
     (0..len).map(|i| (0..members).map(|m| all[m * len + i]).sum::<f64>() / members as f64).collect()
 }

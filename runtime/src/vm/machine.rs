@@ -12,7 +12,7 @@ use super::cache::{Meter, PlaintextSet, Share, share_budget};
 use super::error::VmError;
 use super::keys::EvaluationKeys;
 use super::linear::MapSource;
-use super::prepare::{PlainStep, Step, key_request, prepare};
+use super::prepare::{PlainStep, Step, key_request, prepare, spare_memory};
 use super::profile::{Profile, Recorder};
 use super::progress::{Observer, Progress};
 use super::registers::RegisterFile;
@@ -274,12 +274,6 @@ impl<'p> Machine<'p> {
         weights.iter_mut().for_each(|weight| *weight /= total.max(f64::MIN_POSITIVE));
         weights
     }
-}
-
-/// Bytes left for plaintexts.
-pub(crate) fn spare_memory(keys: u64, working: u64, budget: u64) -> Result<u64, VmError> {
-    let needed = keys + working;
-    budget.checked_sub(needed).ok_or(VmError::TooLittleMemory { needed, keys, working, budget })
 }
 
 fn plaintext_set(context: &Context, step: &Step, share: Share) -> PlaintextSet {

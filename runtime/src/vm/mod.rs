@@ -16,11 +16,13 @@ mod progress;
 mod registers;
 #[cfg(test)]
 mod tests;
+mod trial;
 
-pub use client::{Client, input_slots, output_tensor};
+pub use client::Client;
 pub use error::VmError;
 pub use keys::{EvaluationKeys, KeyRequest, KeyUse, generate_key};
 pub use machine::{Machine, MemoryPlan, Options};
-pub use prepare::key_request;
+pub use prepare::{check_memory, key_request};
 pub use profile::{Event, Profile, Recorder, Share};
 pub use progress::{Observer, Progress, Silent};
+pub use trial::{Outcome, Trial, clear_output};

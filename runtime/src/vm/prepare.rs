@@ -55,6 +55,21 @@ pub fn key_request(context: &Context, program: &CheckedProgram) -> KeyRequest {
     request
 }
 
+/// Refuses a memory budget that does not hold keys and ciphertexts, before any key is made or read.
+///
+/// # Errors
+/// If it does not.
+pub fn check_memory(context: &Context, program: &CheckedProgram, budget: u64) -> Result<(), VmError> {
+    let keys = key_request(context, program).bytes(context);
+    spare_memory(keys, prepare(context, program)?.1, budget).map(drop)
+}
+
+/// Bytes that keys and ciphertexts leave for plaintexts.
+pub(crate) fn spare_memory(keys: u64, working: u64, budget: u64) -> Result<u64, VmError> {
+    let needed = keys + working;
+    budget.checked_sub(needed).ok_or(VmError::TooLittleMemory { needed, keys, working, budget })
+}
+
 /// The steps of a program, one per instruction, and the most bytes of ciphertexts and sums alive at one time.
 pub(crate) fn prepare(context: &Context, program: &CheckedProgram) -> Result<(Vec<Step>, u64), VmError> {
     let mut steps = Vec::new();

@@ -85,6 +85,23 @@ pub struct Share {
 }
 
 impl Profile {
+    /// The profiles of several evaluations by one machine, one after the other.
+    pub fn joined(profiles: Vec<Profile>) -> Self {
+        let mut all = Self::default();
+        for profile in profiles {
+            let shifted = profile
+                .events
+                .into_iter()
+                .map(|event| Event { start: event.start + all.total_seconds, ..event });
+            all.events.extend(shifted);
+            all.total_seconds += profile.total_seconds;
+            // These count from the making of the machine, so the last one has all.
+            all.encode_seconds = profile.encode_seconds;
+            all.n_encoded = profile.n_encoded;
+        }
+        all
+    }
+
     /// Time of each operation, over all layers.
     pub fn by_operation(&self) -> BTreeMap<&'static str, Share> {
         let mut shares = BTreeMap::<_, Share>::new();

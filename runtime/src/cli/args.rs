@@ -1,0 +1,261 @@
+//! The grammar of the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::bytes::parse_bytes;
+use super::selection::Selection;
+
+/// Evaluate compiled networks on encrypted inputs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "fhe-run",
+    version,
+    max_term_width = 110,
+    after_help = "\
+Examples:
+  fhe-run infer model.fhebc cat.png                     everything in one process, for trying out
+  fhe-run keygen model.fhebc --secret-key me.key --eval-keys me.evk
+  fhe-run encrypt model.fhebc cat.png --secret-key me.key -o cat.ct
+  fhe-run eval model.fhebc cat.ct --eval-keys me.evk -o result.ct
+  fhe-run decrypt model.fhebc result.ct --secret-key me.key
+
+Exit codes: 0 done, 1 cannot do that, 2 usage, 3 a bug in fhe-run."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    /// Number of threads (default: all cores)
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a secret key and the evaluation keys a program needs
+    #[command(
+        after_help = "Example:\n  fhe-run keygen model.fhebc --secret-key me.key --eval-keys me.evk\n\n\
+        The secret key stays with the client; the evaluation keys go to the server."
+    )]
+    Keygen(Keygen),
+    /// Encrypt inputs with the secret key
+    #[command(
+        after_help = "Examples:\n  fhe-run encrypt model.fhebc cat.png --secret-key me.key -o cat.ct\n  \
+        fhe-run encrypt model.fhebc test_batch.bin --index 0..8 --secret-key me.key -o eight.ct"
+    )]
+    Encrypt(Encrypt),
+    /// Evaluate a program on ciphertexts; needs no secret
+    #[command(
+        after_help = "Example:\n  fhe-run eval model.fhebc cat.ct --eval-keys me.evk -o result.ct --profile"
+    )]
+    Eval(Eval),
+    /// Decrypt results and show the best classes
+    #[command(
+        after_help = "Example:\n  fhe-run decrypt model.fhebc result.ct --secret-key me.key --format json"
+    )]
+    Decrypt(Decrypt),
+    /// Make keys, encrypt, evaluate and decrypt in one process, for trying out
+    #[command(after_help = "Example:\n  fhe-run infer model.fhebc cat.png")]
+    Infer(Infer),
+    /// Show a whole run on one input, with time, memory, security and precision
+    #[command(after_help = "Example:\n  fhe-run demo model.fhebc cat.png")]
+    Demo(Demo),
+    /// Measure evaluation time, memory and error
+    #[command(after_help = "Example:\n  fhe-run bench model.fhebc --runs 5 --format json")]
+    Bench(Bench),
+    /// Say what a program, key or ciphertext file is
+    #[command(after_help = "Example:\n  fhe-run info me.evk")]
+    Info(Info),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Keygen {
+    /// Program to make keys for
+    pub program: PathBuf,
+    /// New file for the secret key; never overwritten, readable by you only
+    #[arg(long, value_name = "FILE")]
+    pub secret_key: PathBuf,
+    /// New file for the evaluation keys
+    #[arg(long, value_name = "FILE")]
+    pub eval_keys: PathBuf,
+    #[command(flatten)]
+    pub insecure: InsecureArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Encrypt {
+    /// Program the input is for
+    pub program: PathBuf,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Secret key of the client
+    #[arg(long, value_name = "FILE")]
+    pub secret_key: PathBuf,
+    /// New ciphertext file
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Eval {
+    /// Program to evaluate
+    pub program: PathBuf,
+    /// Encrypted inputs
+    pub ciphertexts: PathBuf,
+    /// Evaluation keys of the client
+    #[arg(long, value_name = "FILE")]
+    pub eval_keys: PathBuf,
+    /// New file for the encrypted results
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Decrypt {
+    /// Program that made the result
+    pub program: PathBuf,
+    /// Encrypted results
+    pub ciphertexts: PathBuf,
+    /// Secret key of the client
+    #[arg(long, value_name = "FILE")]
+    pub secret_key: PathBuf,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Infer {
+    /// Program to evaluate
+    pub program: PathBuf,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    pub show: ShowArgs,
+    #[command(flatten)]
+    pub insecure: InsecureArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Program to evaluate
+    pub program: PathBuf,
+    /// An input; without one, a random input is made
+    pub input: Option<PathBuf>,
+    /// Which sample of the input file
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub index: usize,
+    #[command(flatten)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    pub insecure: InsecureArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// Program to measure
+    pub program: PathBuf,
+    /// An input; without one, a random input is made
+    pub input: Option<PathBuf>,
+    /// Which sample of the input file
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub index: usize,
+    /// Measured evaluations; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// Evaluations before the first measured one (they fill the plaintext cache)
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub warmup: u32,
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+    pub format: TextFormat,
+    #[command(flatten)]
+    pub insecure: InsecureArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Info {
+    /// Program (.fhebc), key or ciphertext file
+    pub file: PathBuf,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+    pub format: TextFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    /// PNG, JPEG, .npy, .npz, .csv, CIFAR-10 .bin or idx file (each may be gzipped)
+    #[arg(required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// Which samples of a file that holds several: 3 or 0..8
+    #[arg(long, value_name = "RANGE", default_value = "0")]
+    pub index: Selection,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Memory for keys, ciphertexts and cached plaintexts, as in 8GiB (default: what is available)
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub memory: Option<u64>,
+    /// Say where the time went; with FILE write it as JSON, or as a Chrome trace if FILE ends in .trace.json
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub profile: Option<Option<PathBuf>>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = ResultFormat::Text)]
+    pub format: ResultFormat,
+    /// Number of best classes to show
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub top: usize,
+    /// Show every decrypted value unrounded; such values must never reach the server (see docs/security.md)
+    #[arg(long)]
+    pub raw: bool,
+    /// Write the result to a file instead
+    #[arg(long = "result", value_name = "FILE")]
+    pub result_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct InsecureArg {
+    /// Accept a program whose parameters are below 128 bits of security
+    #[arg(long)]
+    pub insecure: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ResultFormat {
+    /// A table
+    Text,
+    /// For programs
+    Json,
+    /// A NumPy array of all scores; needs --raw and --result
+    Npy,
+}

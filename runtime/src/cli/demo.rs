@@ -1,0 +1,125 @@
+//! Everything in one process: `infer` for trying out, `demo` for seeing what happened.
+
+use fhe_bytecode::CheckedProgram;
+
+use super::args::{Demo, Infer};
+use super::bytes::show_bytes;
+use super::error::CliError;
+use super::program::{Program, insecurity};
+use super::progress::Bar;
+use super::run::{memory_budget, note_memory, report_profile};
+use super::{print, samples, show};
+use crate::ckks::SeedSource;
+use crate::vm::memory::peak_rss_bytes;
+use crate::vm::{Observer, Options, Outcome, Profile, Trial, VmError};
+
+/// Encrypts, evaluates and decrypts inputs under fresh keys.
+pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
+    show::check_args(&args.show)?;
+    let program = Program::load(&args.program)?;
+    program.check_security(args.insecure.insecure)?;
+    let inputs = samples::load(&program.checked, &args.input)?;
+    let options = Options { memory: memory_budget(&args.run), n_evaluations: inputs.len() };
+    let mut seeds = SeedSource::os();
+    let trial = Trial::new(&program.checked, options, &mut seeds)?;
+    note_memory(trial.machine(), quiet);
+    let outcomes = inputs
+        .iter()
+        .enumerate()
+        .map(|(i, input)| {
+            let bar = Bar::new(&format!("input {} of {}", i + 1, inputs.len()), quiet);
+            trial.run(&input.tensor, &mut seeds, &bar)
+        })
+        .collect::<Result<Vec<Outcome>, VmError>>()?;
+    let labels: Vec<_> = inputs.iter().map(|input| input.label).collect();
+    let scores: Vec<_> = outcomes.iter().map(|outcome| outcome.decrypted.clone()).collect();
+    let seconds: f64 = outcomes.iter().map(|outcome| outcome.eval_seconds).sum();
+    report_profile(&args.run, &Profile::joined(outcomes.into_iter().map(|o| o.profile).collect()))?;
+    show::show(&program.checked, &scores, &labels, &args.show)?;
+    if !quiet {
+        eprintln!("evaluated in {:.2} s per input", seconds / inputs.len() as f64);
+    }
+    Ok(())
+}
+
+/// Shows a whole run on one input.
+pub(crate) fn demo(args: &Demo, quiet: bool) -> Result<(), CliError> {
+    let program = Program::load(&args.program)?;
+    program.check_security(args.insecure.insecure)?;
+    let sample = samples::load_one(&program.checked, args.input.as_deref(), args.index)?;
+    let bar = Bar::new("evaluating", quiet);
+    let report = run_demo(&program.checked, &sample.tensor, sample.label, memory_budget(&args.run), &bar)?;
+    drop(bar);
+    report_profile(&args.run, &report.profile)?;
+    print(&report.text)
+}
+
+/// A finished demo.
+pub struct DemoReport {
+    /// For people.
+    pub text: String,
+    /// Where the time went.
+    pub profile: Profile,
+}
+
+/// Makes keys, encrypts `tensor`, evaluates, decrypts, compares with the clear result, and tells about it.
+///
+/// # Errors
+/// If the tensor does not fit the program or the memory is too small.
+pub fn run_demo(
+    program: &CheckedProgram,
+    tensor: &[f64],
+    label: Option<usize>,
+    memory: u64,
+    observer: &dyn Observer,
+) -> Result<DemoReport, VmError> {
+    let mut seeds = SeedSource::os();
+    let trial = Trial::new(program, Options { memory, n_evaluations: 1 }, &mut seeds)?;
+    let outcome = trial.run(tensor, &mut seeds, observer)?;
+    let mut predictions = show::predictions(program, &[outcome.decrypted.clone()], &[label], 5);
+    let table = predictions.pop().map_or(String::new(), |prediction| show::text(&prediction));
+    let text = format!("{table}\n{}", summary(program, &trial, &outcome));
+    Ok(DemoReport { text, profile: outcome.profile })
+}
+
+fn summary(program: &CheckedProgram, trial: &Trial<'_>, outcome: &Outcome) -> String {
+    let params = program.params();
+    let security = match (insecurity(params), params.security_cap()) {
+        (None, Some(cap)) => format!("128 bits: log2(PQ) = {:.1} of at most {cap}", params.log2_pq()),
+        (reason, _) => reason.unwrap_or_default(),
+    };
+    let agree = if best(&outcome.decrypted) == best(&outcome.clear) { "same class" } else { "ANOTHER class" };
+    let memory = trial.machine().memory();
+    [
+        format!(
+            "ring        N = 2^{}, {} levels, {} special prime(s)",
+            params.log_n(),
+            params.max_level().0,
+            params.special_primes().len()
+        ),
+        format!("security    {security}"),
+        format!(
+            "precision   largest error {:.2e} (predicted at most {:.2e}), {agree} as in the clear",
+            outcome.max_abs_error(),
+            program.spec().prediction.max_abs_error
+        ),
+        format!(
+            "time        keys {:.2} s, encrypt {:.3} s, evaluate {:.2} s, decrypt {:.3} s, {} thread(s)",
+            trial.keygen_seconds,
+            outcome.encrypt_seconds,
+            outcome.eval_seconds,
+            outcome.decrypt_seconds,
+            rayon::current_num_threads()
+        ),
+        format!(
+            "memory      evaluation keys {}, peak {}",
+            show_bytes(memory.key_bytes),
+            peak_rss_bytes().map_or("unknown".to_owned(), show_bytes)
+        ),
+    ]
+    .join("\n")
+}
+
+fn best(scores: &[f64]) -> Option<usize> {
+    (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]))
+}

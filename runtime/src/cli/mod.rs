@@ -1,0 +1,103 @@
+//! The `fhe-run` command line: parses, calls one function, maps the result to an exit code.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 cannot do that, 2 usage,
+//! 3 a bug of ours, 130 interrupted.
+
+mod args;
+mod bench;
+mod bytes;
+mod demo;
+mod error;
+mod info;
+mod prediction;
+mod program;
+mod progress;
+mod run;
+mod samples;
+mod selection;
+mod show;
+mod steps;
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use self::args::{Cli, Command};
+pub use self::demo::{DemoReport, run_demo};
+pub use self::error::CliError;
+
+/// Runs the command line and gives the exit code of the process.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // Before the first file is begun: an interrupted process leaves no half-written file behind.
+    let handler = ctrlc::set_handler(|| {
+        crate::files::remove_unfinished();
+        std::process::exit(130);
+    });
+    if let Err(error) = handler {
+        eprintln!("warning: Ctrl-C may leave temporary files: {error}");
+    }
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are results, not errors; clap knows.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match dispatch(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", chain(&error));
+            error.exit_code()
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<(), CliError> {
+    if let Some(threads) = cli.threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(usize::from(threads))
+            .build_global()
+            .map_err(|e| CliError::Threads(e.to_string()))?;
+    }
+    let quiet = cli.quiet;
+    match &cli.command {
+        Command::Keygen(args) => steps::keygen(args, quiet),
+        Command::Encrypt(args) => steps::encrypt(args, quiet),
+        Command::Eval(args) => steps::eval(args, quiet),
+        Command::Decrypt(args) => steps::decrypt(args, quiet),
+        Command::Infer(args) => demo::infer(args, quiet),
+        Command::Demo(args) => demo::demo(args, quiet),
+        Command::Bench(args) => bench::bench(args, quiet),
+        Command::Info(args) => info::info(args),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "fhe-run", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Man => Ok(clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?),
+    }
+}
+
+/// An error and its causes on one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // A transparent wrapper repeats its cause.
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// Writes a result to standard output.
+fn print(text: &str) -> Result<(), CliError> {
+    Ok(writeln!(std::io::stdout(), "{text}")?)
+}

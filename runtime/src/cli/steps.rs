@@ -1,0 +1,137 @@
+//! The four steps between two parties: keygen, encrypt, eval, decrypt.
+
+use std::path::Path;
+
+use super::args::{Decrypt, Encrypt, Eval, Keygen};
+use super::bytes::show_bytes;
+use super::error::CliError;
+use super::program::Program;
+use super::progress::Bar;
+use super::run::{memory_budget, note_memory, report_profile};
+use super::{samples, show};
+use crate::ckks::{Context, SecretKey, SeedSource};
+use crate::files::{self, Ciphertexts, FileError, FileErrorKind, Kind, Stored};
+use crate::vm::{Client, Machine, Options, Profile, VmError, check_memory, key_request};
+
+/// Makes a secret key and evaluation keys.
+pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
+    let program = Program::load(&args.program)?;
+    program.check_security(args.insecure.insecure)?;
+    if args.secret_key.exists() {
+        return Err(FileError { path: args.secret_key.clone(), kind: FileErrorKind::Exists }.into());
+    }
+    let context = Context::new(program.checked.params().clone())?;
+    let mut seeds = SeedSource::os();
+    let key = SecretKey::generate(&context, &mut seeds)?;
+    let request = key_request(&context, &program.checked);
+    let bar = Bar::new("making keys", quiet);
+    let mut progress = |part| bar.set(part, format!("of {} keys", request.len()));
+    files::generate_evaluation_keys(&args.eval_keys, &context, &key, &request, &mut seeds, &mut progress)?;
+    drop(bar);
+    files::write_secret_key(&args.secret_key, &context, &key)?;
+    if !quiet {
+        let bytes = std::fs::metadata(&args.eval_keys).map_or(0, |metadata| metadata.len());
+        eprintln!("key {}", key.id());
+        eprintln!("{}: secret key, keep it", args.secret_key.display());
+        eprintln!(
+            "{}: {} evaluation keys, {}, for the server",
+            args.eval_keys.display(),
+            request.len(),
+            show_bytes(bytes)
+        );
+    }
+    Ok(())
+}
+
+/// Encrypts inputs.
+pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
+    let program = Program::load(&args.program)?;
+    let inputs = samples::load(&program.checked, &args.input)?;
+    let (context, client) = client(&program, &args.secret_key)?;
+    let mut seeds = SeedSource::os();
+    let samples = inputs
+        .iter()
+        .map(|input| Ok(client.encrypt(&input.tensor, &mut seeds)?.into_iter().map(Stored::Seeded).collect()))
+        .collect::<Result<Vec<Vec<Stored>>, VmError>>()?;
+    let n_samples = samples.len();
+    let ciphertexts = Ciphertexts { key_id: client.key().id(), samples };
+    files::write_ciphertexts(&args.output, &context, &program.expected_input(), &ciphertexts)?;
+    if !quiet {
+        eprintln!("{}: {n_samples} encrypted input(s)", args.output.display());
+    }
+    Ok(())
+}
+
+/// Evaluates a program on encrypted inputs.
+pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
+    for path in [&args.ciphertexts, &args.eval_keys] {
+        if files::kind_of(path)? == Some(Kind::SecretKey) {
+            return Err(CliError::SecretGiven { path: path.clone() });
+        }
+    }
+    let program = Program::load(&args.program)?;
+    let context = Context::new(program.checked.params().clone())?;
+    let memory = memory_budget(&args.run);
+    check_memory(&context, &program.checked, memory)?;
+    let inputs = files::read_ciphertexts(&args.ciphertexts, &context, &program.expected_input())?;
+    let key_id = files::read_header(&args.eval_keys, Kind::EvaluationKeys)?.key_id;
+    if inputs.key_id != key_id {
+        return Err(VmError::WrongKey { found: inputs.key_id, expected: key_id }.into());
+    }
+    let keys = files::read_evaluation_keys(&args.eval_keys, &context)?;
+    let n_evaluations = inputs.samples.len();
+    let machine = Machine::new(&program.checked, context.clone(), keys, Options { memory, n_evaluations })?;
+    note_memory(&machine, quiet);
+    let mut profiles = Vec::new();
+    let mut results = Vec::new();
+    for (i, sample) in inputs.samples.into_iter().enumerate() {
+        let bar = Bar::new(&format!("input {} of {n_evaluations}", i + 1), quiet);
+        let sample = sample.into_iter().map(|stored| stored.expand(&context)).collect();
+        let (result, profile) = machine.run(sample, &bar)?;
+        results.push(result.into_iter().map(Stored::Full).collect());
+        profiles.push(profile);
+    }
+    let seconds: f64 = profiles.iter().map(|profile| profile.total_seconds).sum();
+    report_profile(&args.run, &Profile::joined(profiles))?;
+    let ciphertexts = Ciphertexts { key_id, samples: results };
+    files::write_ciphertexts(&args.output, &context, &program.expected_result(), &ciphertexts)?;
+    if !quiet {
+        eprintln!(
+            "{}: {n_evaluations} encrypted result(s), evaluated in {seconds:.2} s",
+            args.output.display()
+        );
+    }
+    Ok(())
+}
+
+/// Decrypts results.
+pub(crate) fn decrypt(args: &Decrypt, _quiet: bool) -> Result<(), CliError> {
+    show::check_args(&args.show)?;
+    let program = Program::load(&args.program)?;
+    let (context, client) = client(&program, &args.secret_key)?;
+    let results = files::read_ciphertexts(&args.ciphertexts, &context, &program.expected_result())?;
+    if results.key_id != client.key().id() {
+        let kind = FileErrorKind::WrongKey { found: results.key_id, expected: client.key().id() };
+        return Err(FileError { path: args.ciphertexts.clone(), kind }.into());
+    }
+    let scores = results
+        .samples
+        .into_iter()
+        .map(|sample| {
+            let sample: Vec<_> = sample.into_iter().map(|stored| stored.expand(&context)).collect();
+            client.decrypt(&sample)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let labels = vec![None; scores.len()];
+    show::show(&program.checked, &scores, &labels, &args.show)
+}
+
+fn client<'p>(
+    program: &'p Program,
+    secret_key: &Path,
+) -> Result<(std::sync::Arc<Context>, Client<'p>), CliError> {
+    let context = Context::new(program.checked.params().clone())?;
+    let key = files::read_secret_key(secret_key, &context)?;
+    let client = Client::new(&program.checked, context.clone(), key)?;
+    Ok((context, client))
+}
