@@ -6,19 +6,24 @@
 
 mod complete_square;
 mod egraph;
+mod equalize;
 mod fuse;
 mod manager;
 mod move_constants;
 mod pass;
 mod pipeline;
+mod ranges;
 mod redistribute;
 pub mod rules;
+mod scale_flow;
 mod small;
 
 pub use complete_square::CompleteSquare;
+pub use equalize::EqualizeChannels;
 pub use fuse::Fuse;
 pub use manager::{Manager, ManagerOptions, PassRun, SAME_OUTPUT};
 pub use move_constants::MoveConstants;
 pub use pass::{Changed, Pass, PassCx, PassError, Report};
 pub use pipeline::{Config, pipeline};
+pub use ranges::{RecordRanges, measure};
 pub use redistribute::Redistribute;

@@ -1,7 +1,7 @@
 //! The passes in their order. No fixed point over the list: each pass finishes what it starts.
 
 use crate::pass::Pass;
-use crate::{CompleteSquare, Fuse, MoveConstants, Redistribute};
+use crate::{CompleteSquare, EqualizeChannels, Fuse, MoveConstants, RecordRanges, Redistribute};
 
 /// Which rewrites run. The letters are the paper's: F node fusing (§4.1), R weight redistribution (§4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,9 @@ impl Default for Config {
 #[must_use]
 pub fn pipeline(config: Config) -> Vec<Box<dyn Pass>> {
     let redistribute = Redistribute { forward: config.forward, backward: config.backward };
-    let list: [(bool, Box<dyn Pass>); 4] = [
+    let list: [(bool, Box<dyn Pass>); 6] = [
+        // Ranges come from batch normalizations, which fusing removes.
+        (config.finish, Box::new(RecordRanges)),
         // Fusing first, so that redistribution sees as few donors as possible.
         (config.fuse, Box::new(Fuse)),
         // Factors move once the nodes are final.
@@ -48,6 +50,8 @@ pub fn pipeline(config: Config) -> Vec<Box<dyn Pass>> {
         (config.finish, Box::new(CompleteSquare)),
         // The constants that squares leave behind go into biases.
         (config.finish, Box::new(MoveConstants)),
+        // What is squared now is final, so its range can be chosen.
+        (config.finish, Box::new(EqualizeChannels)),
     ];
     list.into_iter().filter(|(enabled, _)| *enabled).map(|(_, pass)| pass).collect()
 }

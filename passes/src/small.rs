@@ -19,6 +19,10 @@ impl Small {
         Self { dims: vec![1], members: vec![[value].into()] }
     }
 
+    pub(crate) fn vector(values: Vec<f64>) -> Self {
+        Self { dims: vec![values.len()], members: vec![values.into()] }
+    }
+
     pub(crate) fn of(graph: &Graph, id: TensorId) -> Self {
         Self::from_tensors(graph.weights().members(id))
     }

@@ -9,6 +9,7 @@ use super::facts::{EGraph, Fact};
 use super::language::Lang;
 use super::select::Selection;
 use crate::pass::PassError;
+use crate::scale_flow::scale_weight;
 use crate::small::{Small, broadcast};
 
 /// Rebuilds a graph from the best node of every class the outputs need.
@@ -197,21 +198,7 @@ impl Rebuild<'_> {
         let id = if fact.out.is_all(1.0) && fact.input.is_all(1.0) {
             leaf
         } else {
-            let members = self.old.n_members();
-            let used = if self.old.weights().members(leaf).len() == 1
-                && fact.out.members().len() == 1
-                && fact.input.members().len() == 1
-            {
-                1
-            } else {
-                members
-            };
-            let scaled = (0..used as u32).map(|m| {
-                let base = self.old.weights().member(leaf, fhec_ir::MemberIdx(m));
-                base.scaled(fact.out.member(m as usize), fact.input.member(m as usize))
-            });
-            let scaled = scaled.collect();
-            self.new.add_member_tensors(scaled)
+            scale_weight(&mut self.new, leaf, &fact.out, &fact.input)
         };
         self.stored.insert(class, id);
         id

@@ -1,0 +1,108 @@
+//! Equalizes the channels before every activation (DESIGN §4).
+//!
+//! A monic polynomial of degree d keeps its leading coefficient when every channel of its operand is divided by any α and
+//! its result is multiplied by α^d: Σ c_i·z^i = α^d·(z'^d + Σ c_i·α^(i−d)·z'^i) with z = α·z'. The factor 1/α goes into the
+//! layer before, α^d into the layer after, so no depth is spent. With α the range of the channel, every channel has range
+//! one before it is squared, which is what small scales need. A shortcut gets a scale of its own in its slack.
+//!
+//! Before: verified graph with recorded ranges. After: same outputs, never deeper; operands of monic polynomials lie in
+//! about [-1, 1] per channel.
+
+use fhec_ir::depth::depths;
+use fhec_ir::{Graph, NodeId, Op, ShapeError};
+
+use crate::pass::{Changed, Pass, PassCx, PassError};
+use crate::scale_flow::{pull_scale, push_scale};
+use crate::small::Small;
+
+/// The pass.
+pub struct EqualizeChannels;
+
+const NAME: &str = "equalize-channels";
+
+/// A channel is never stretched beyond this part of the widest one: a range that is tiny on a few calibration inputs may
+/// be larger on the next.
+const NARROWEST: f64 = 1e-3;
+
+impl Pass for EqualizeChannels {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn summary(&self) -> &'static str {
+        "scale every channel to range one before it is squared"
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &mut PassCx) -> Result<Changed, PassError> {
+        if !cx.calibration.is_empty() {
+            crate::ranges::measure(graph, &cx.calibration)?;
+        }
+        let mut changed = Changed::No;
+        let mut depth = depths(graph).total();
+        for id in find(graph) {
+            let Some(alpha) = alpha(graph, id) else {
+                cx.count("without a range", 1);
+                continue;
+            };
+            let mut trial = graph.clone();
+            apply(&mut trial, id, &alpha)?;
+            let deeper = depths(&trial).total() > depth;
+            cx.count(if deeper { "left alone" } else { "equalized" }, 1);
+            if !deeper {
+                depth = depths(&trial).total();
+                *graph = trial;
+                changed = Changed::Yes;
+            }
+        }
+        if changed == Changed::Yes && !cx.calibration.is_empty() {
+            crate::ranges::measure(graph, &cx.calibration)?;
+        }
+        graph.remove_dead();
+        Ok(changed)
+    }
+}
+
+/// Monic polynomials of degree two or more, last first, so that a factor that goes forward meets settled scales.
+fn find(graph: &Graph) -> Vec<NodeId> {
+    let is_monic = |id: &NodeId| match graph.op(*id) {
+        Op::Poly { coeffs } => {
+            let c = Small::of(graph, *coeffs);
+            c.rows() > 2 && c.row(c.rows() - 1).is_all(1.0)
+        }
+        _ => false,
+    };
+    graph.topo_order().into_iter().rev().filter(is_monic).collect()
+}
+
+/// The largest absolute value of every channel of the operand.
+fn alpha(graph: &Graph, id: NodeId) -> Option<Small> {
+    let range = graph.node(graph.operands(id)[0]).range.as_ref()?;
+    let alpha: Vec<f64> = range.lo.iter().zip(&range.hi).map(|(lo, hi)| lo.abs().max(hi.abs())).collect();
+    let widest = alpha.iter().copied().fold(0.0, f64::max);
+    if !widest.is_normal() {
+        return None;
+    }
+    Some(Small::vector(alpha.into_iter().map(|a| a.max(widest * NARROWEST)).collect()))
+}
+
+fn apply(graph: &mut Graph, id: NodeId, alpha: &Small) -> Result<(), ShapeError> {
+    let Op::Poly { coeffs } = *graph.op(id) else { unreachable!("candidates are polynomials") };
+    let c = Small::of(graph, coeffs);
+    let degree = c.rows() - 1;
+    let row = |i: usize| {
+        c.row(i).zip(alpha, |c, a| if c == 0.0 { 0.0 } else { c * a.powi(i as i32 - degree as i32) })
+    };
+    let mut rows: Vec<Small> = (0..degree).map(row).collect();
+    rows.push(Small::scalar(1.0));
+    if rows.iter().all(|r| r.is_all(0.0) || r.is_all(1.0)) {
+        rows = rows.iter().map(|r| Small::scalar(r.member(0)[0])).collect();
+    }
+    let coeffs = Small::stack(&rows).store(graph);
+    graph.set_op(id, Op::Poly { coeffs }, NAME)?;
+    let power = alpha.map(|a| a.powi(degree as i32));
+    if let Some(range) = &mut graph.node_mut(id).range {
+        crate::scale_flow::scale_range(range, &power.map(f64::recip));
+    }
+    pull_scale(graph, (id, 0), &alpha.map(f64::recip), NAME)?;
+    push_scale(graph, id, &power, NAME)
+}

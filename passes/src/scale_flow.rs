@@ -1,0 +1,170 @@
+//! Moves one given factor per channel out of an edge into the constants around it.
+//!
+//! Unlike the rules of redistribution this does not search: a factor goes as far as it must, and where no constant can
+//! take it an explicit scale remains. The caller checks what that costs.
+
+use fhec_ir::{Conv2d, Graph, Linear, NodeId, Op, ShapeError, TensorId, ValueRange};
+
+use crate::small::{Small, broadcast};
+
+/// Multiplies the operand of a use by `v`, inside the producer if nobody else reads it.
+pub(crate) fn pull_scale(
+    graph: &mut Graph,
+    (consumer, slot): (NodeId, usize),
+    v: &Small,
+    pass: &'static str,
+) -> Result<(), ShapeError> {
+    let producer = graph.operands(consumer)[slot];
+    let sole = graph.sole_use(producer).is_some();
+    match graph.op(producer).clone() {
+        Op::Conv2d(conv) if sole => {
+            let weight = scale_weight(graph, conv.weight, v, &Small::scalar(1.0));
+            let bias = conv.bias.map(|b| scale_small(graph, b, v));
+            graph.set_op(producer, Op::Conv2d(Conv2d { weight, bias, ..conv }), pass)?;
+        }
+        Op::Linear(linear) if sole => {
+            let weight = scale_weight(graph, linear.weight, v, &Small::scalar(1.0));
+            let bias = linear.bias.map(|b| scale_small(graph, b, v));
+            graph.set_op(producer, Op::Linear(Linear { weight, bias }), pass)?;
+        }
+        Op::AddConst { value } if sole => {
+            let value = scale_small(graph, value, v);
+            graph.set_op(producer, Op::AddConst { value }, pass)?;
+            pull_scale(graph, (producer, 0), v, pass)?;
+        }
+        Op::Scale { factor } if sole => {
+            let factor = scale_small(graph, factor, v);
+            graph.set_op(producer, Op::Scale { factor }, pass)?;
+        }
+        Op::Add if sole => {
+            pull_scale(graph, (producer, 0), v, pass)?;
+            pull_scale(graph, (producer, 1), v, pass)?;
+        }
+        Op::Pool(_) if sole => pull_scale(graph, (producer, 0), v, pass)?,
+        Op::Pad(pad) if sole => {
+            let (from, to) = (pad.before[0], graph.shape(producer).c - pad.after[0]);
+            let inner =
+                if v.len() == 1 { v.clone() } else { v.rebuild(vec![to - from], |v| v[from..to].to_vec()) };
+            pull_scale(graph, (producer, 0), &inner, pass)?;
+        }
+        _ => {
+            let factor = v.store(graph);
+            let range = graph.node(producer).range.clone();
+            let scale = graph.insert_before((consumer, slot), Op::Scale { factor }, pass)?;
+            graph.node_mut(scale).range = range.map(|mut r| {
+                scale_range(&mut r, v);
+                r
+            });
+            return Ok(());
+        }
+    }
+    graph.touch(producer, pass);
+    if let Some(range) = &mut graph.node_mut(producer).range {
+        scale_range(range, v);
+    }
+    Ok(())
+}
+
+/// Lets every consumer of a value read it times `v`.
+pub(crate) fn push_scale(
+    graph: &mut Graph,
+    id: NodeId,
+    v: &Small,
+    pass: &'static str,
+) -> Result<(), ShapeError> {
+    for (consumer, slot) in graph.uses(id) {
+        push_into(graph, (consumer, slot), v, pass)?;
+    }
+    Ok(())
+}
+
+fn push_into(
+    graph: &mut Graph,
+    (consumer, slot): (NodeId, usize),
+    v: &Small,
+    pass: &'static str,
+) -> Result<(), ShapeError> {
+    let one = Small::scalar(1.0);
+    let passed = match graph.op(consumer).clone() {
+        Op::Conv2d(conv) => {
+            let weight = scale_weight(graph, conv.weight, &one, v);
+            return graph.set_op(consumer, Op::Conv2d(Conv2d { weight, ..conv }), pass);
+        }
+        Op::Linear(linear) => {
+            let n = graph.shape(graph.operands(consumer)[0]).len();
+            let each = if v.len() == 1 {
+                v.clone()
+            } else {
+                v.rebuild(vec![n], |v| (0..n).map(|i| broadcast(v, i, n)).collect())
+            };
+            let weight = scale_weight(graph, linear.weight, &one, &each);
+            return graph.set_op(consumer, Op::Linear(Linear { weight, ..linear }), pass);
+        }
+        Op::Scale { factor } => {
+            let factor = scale_small(graph, factor, v);
+            return graph.set_op(consumer, Op::Scale { factor }, pass);
+        }
+        Op::AddConst { value } => {
+            let value = scale_small(graph, value, &v.map(f64::recip));
+            graph.set_op(consumer, Op::AddConst { value }, pass)?;
+            v.clone()
+        }
+        Op::Pool(_) => v.clone(),
+        Op::Flatten => {
+            let shape = graph.shape(graph.operands(consumer)[0]);
+            let n = shape.len();
+            let each = |v: &[f64]| (0..n).map(|i| broadcast(v, i, n)).collect();
+            if v.len() == 1 { v.clone() } else { v.rebuild(vec![n], each) }
+        }
+        Op::Slice(slice) => {
+            let channels: Vec<usize> = (slice.start[0]..slice.end[0]).step_by(slice.step[0]).collect();
+            let kept = |v: &[f64]| channels.iter().map(|&c| v[c]).collect();
+            if v.len() == 1 { v.clone() } else { v.rebuild(vec![channels.len()], kept) }
+        }
+        Op::Input { .. }
+        | Op::BatchNorm { .. }
+        | Op::Poly { .. }
+        | Op::Bivar { .. }
+        | Op::Add
+        | Op::Mul
+        | Op::Concat
+        | Op::Pad(_)
+        | Op::Output => {
+            let factor = v.store(graph);
+            graph.insert_before((consumer, slot), Op::Scale { factor }, pass)?;
+            return Ok(());
+        }
+    };
+    graph.touch(consumer, pass);
+    if let Some(range) = &mut graph.node_mut(consumer).range {
+        scale_range(range, &passed.map(f64::recip));
+    }
+    push_scale(graph, consumer, &passed, pass)
+}
+
+/// Multiplies a range by one factor per channel.
+pub(crate) fn scale_range(range: &mut ValueRange, v: &Small) {
+    let n = range.lo.len();
+    for c in 0..n {
+        let (lo, hi) = (range.lo[c], range.hi[c]);
+        let ends = v.members().iter().map(|m| broadcast(m, c, n)).flat_map(|f| [lo * f, hi * f]);
+        let ends: Vec<f64> = ends.collect();
+        range.lo[c] = ends.iter().copied().fold(f64::INFINITY, f64::min);
+        range.hi[c] = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    }
+}
+
+fn scale_small(graph: &mut Graph, id: TensorId, v: &Small) -> TensorId {
+    Small::of(graph, id).zip(v, |a, b| a * b).store(graph)
+}
+
+/// A weight with factors on its outputs and inputs, for every member.
+pub(crate) fn scale_weight(graph: &mut Graph, id: TensorId, out: &Small, input: &Small) -> TensorId {
+    let shared =
+        graph.weights().members(id).len() == 1 && out.members().len() == 1 && input.members().len() == 1;
+    let members = graph.members().take(if shared { 1 } else { graph.n_members() });
+    let scaled =
+        members.map(|m| graph.weights().member(id, m).scaled(out.member(m.index()), input.member(m.index())));
+    let scaled = scaled.collect();
+    graph.add_member_tensors(scaled)
+}
