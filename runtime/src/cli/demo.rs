@@ -76,7 +76,7 @@ pub fn run_demo(
     let mut seeds = SeedSource::os();
     let trial = Trial::new(program, Options { memory, n_evaluations: 1 }, &mut seeds)?;
     let outcome = trial.run(tensor, &mut seeds, observer)?;
-    let mut predictions = show::predictions(program, &[outcome.decrypted.clone()], &[label], 5);
+    let mut predictions = show::predictions(program, std::slice::from_ref(&outcome.decrypted), &[label], 5);
     let table = predictions.pop().map_or(String::new(), |prediction| show::text(&prediction));
     let text = format!("{table}\n{}", summary(program, &trial, &outcome));
     Ok(DemoReport { text, profile: outcome.profile })
