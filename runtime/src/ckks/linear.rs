@@ -71,14 +71,14 @@ impl Diagonal {
 
 /// Gives diagonals on demand; asked from many threads, once per term.
 pub trait PlaintextSource: Sync {
-    /// The diagonal with this name. All diagonals of a map have one scale.
+    /// The diagonal with this name. All diagonals of an input have one scale.
     ///
     /// # Errors
     /// When there is no such diagonal or it cannot be encoded.
     fn diagonal(&self, diagonal: usize) -> Result<Diagonal, CkksError>;
 }
 
-/// Evaluates a plan on ciphertexts of one level and scale.
+/// Evaluates a plan on ciphertexts of one level; the scale of an input times that of its diagonals is the same for all.
 ///
 /// # Errors
 /// When inputs disagree, the plan names an input or output that does not exist or leaves an output empty, a
@@ -91,14 +91,14 @@ pub fn evaluate(
     keys: &RotationKeys,
 ) -> Result<Vec<Ciphertext>, CkksError> {
     let context = evaluator.context();
-    let (level, scale) = check(inputs, plan, keys)?;
-    let (sums, diagonal_scale) = inner_sums(context, level, inputs, plan, source, keys)?;
+    let level = check(inputs, plan, keys)?;
+    let (sums, scale) = inner_sums(context, level, inputs, plan, source, keys)?;
     let mut outputs = outer_sums(context, level, plan, sums, keys)?
         .into_iter()
         .map(|halves| Ciphertext {
             polys: halves.iter().map(|half| mod_down(context, level, half)).collect(),
             level,
-            scale: scale.times(diagonal_scale),
+            scale,
         })
         .collect::<Vec<_>>();
     for &fold in &plan.fold {
@@ -113,15 +113,12 @@ pub fn evaluate(
 /// Both halves of a ciphertext over the key basis, multiplied by P.
 type Halves = [Poly<NttForm>; 2];
 
-fn check(inputs: &[Ciphertext], plan: &LinearPlan, keys: &RotationKeys) -> Result<(Level, Scale), CkksError> {
+fn check(inputs: &[Ciphertext], plan: &LinearPlan, keys: &RotationKeys) -> Result<Level, CkksError> {
     let first = inputs.first().ok_or(CkksError::Plan("no input"))?;
     for input in inputs {
         input.check_degree(2)?;
         if input.level != first.level {
             return Err(CkksError::LevelMismatch { left: first.level, right: input.level });
-        }
-        if !input.scale.agrees(first.scale) {
-            return Err(CkksError::ScaleMismatch { left: first.scale, right: input.scale });
         }
     }
     let mut served = vec![false; plan.n_outputs];
@@ -144,10 +141,10 @@ fn check(inputs: &[Ciphertext], plan: &LinearPlan, keys: &RotationKeys) -> Resul
     if served.contains(&false) {
         return Err(CkksError::Plan("an output has no terms"));
     }
-    Ok((first.level, first.scale))
+    Ok(first.level)
 }
 
-/// The sums inside the giant steps, one per group, and the scale of the diagonals.
+/// The sums inside the giant steps, one per group, and the scale of the products.
 fn inner_sums(
     context: &Context,
     level: Level,
@@ -176,9 +173,10 @@ fn inner_sums(
                 .map(|term| source.diagonal(term.diagonal))
                 .collect::<Result<Vec<Diagonal>, _>>()?;
             for diagonal in &diagonals {
-                let expected = *scale.get_or_insert(diagonal.scale());
-                if !expected.agrees(diagonal.scale()) {
-                    return Err(CkksError::ScaleMismatch { left: expected, right: diagonal.scale() });
+                let product = ciphertext.scale.times(diagonal.scale());
+                let expected = *scale.get_or_insert(product);
+                if !expected.agrees(product) {
+                    return Err(CkksError::ScaleMismatch { left: expected, right: product });
                 }
                 check_basis(context, level, diagonal)?;
             }
