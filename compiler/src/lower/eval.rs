@@ -1,0 +1,91 @@
+//! What a circuit computes, and how its results depend on every value: the clear evaluator and its reverse sweep.
+
+use fhec_ir::MemberIdx;
+
+use super::circuit::{Circuit, CircuitOp, Map};
+
+/// All values of a circuit for one member.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Numbers of every value, in channel, row, column order.
+    pub values: Vec<Vec<f64>>,
+}
+
+/// Evaluates a circuit for inputs given in order.
+///
+/// # Panics
+/// When the inputs do not have the sizes of the circuit's; callers read them against its shapes.
+#[must_use]
+pub fn trace(circuit: &Circuit, inputs: &[&[f64]], member: MemberIdx) -> Trace {
+    let mut values: Vec<Vec<f64>> = Vec::with_capacity(circuit.values.len());
+    let mut remaining = inputs.iter();
+    for value in &circuit.values {
+        let n = value.shape.len();
+        let numbers = match &value.op {
+            CircuitOp::Input => {
+                let given = remaining.next().expect("one input per input value");
+                assert_eq!(given.len(), n, "an input has the size of its value");
+                given.to_vec()
+            }
+            CircuitOp::Affine(affine) => {
+                let mut sum = vec![0.0; n];
+                for term in &affine.terms {
+                    let x = &values[term.source.index()];
+                    match &term.map {
+                        Map::Identity => sum.iter_mut().zip(x).for_each(|(y, x)| *y += x),
+                        Map::Diagonal(factor) => {
+                            (0..n).for_each(|i| sum[i] += factor.at(member, value.shape, i) * x[i]);
+                        }
+                        Map::Conv(conv) => conv.apply(member, x, &mut sum),
+                    }
+                }
+                if let Some(bias) = &affine.bias {
+                    (0..n).for_each(|i| sum[i] += bias.at(member, value.shape, i));
+                }
+                sum
+            }
+            CircuitOp::Product([a, b]) => {
+                values[a.index()].iter().zip(&values[b.index()]).map(|(x, y)| x * y).collect()
+            }
+        };
+        values.push(numbers);
+    }
+    Trace { values }
+}
+
+/// The gradient of the sum of `seed` times the first result with respect to every value.
+#[must_use]
+pub fn gradients(circuit: &Circuit, trace: &Trace, seed: &[f64], member: MemberIdx) -> Vec<Vec<f64>> {
+    let mut grads: Vec<Vec<f64>> = circuit.values.iter().map(|v| vec![0.0; v.shape.len()]).collect();
+    if let Some(output) = circuit.outputs.first() {
+        grads[output.index()].copy_from_slice(seed);
+    }
+    for id in circuit.ids().rev() {
+        let value = circuit.value(id);
+        let grad = std::mem::take(&mut grads[id.index()]);
+        match &value.op {
+            CircuitOp::Input => {}
+            CircuitOp::Affine(affine) => {
+                for term in &affine.terms {
+                    let to = &mut grads[term.source.index()];
+                    match &term.map {
+                        Map::Identity => to.iter_mut().zip(&grad).for_each(|(x, g)| *x += g),
+                        Map::Diagonal(factor) => {
+                            (0..to.len()).for_each(|i| to[i] += factor.at(member, value.shape, i) * grad[i]);
+                        }
+                        Map::Conv(conv) => conv.apply_transposed(member, &grad, to),
+                    }
+                }
+            }
+            CircuitOp::Product([a, b]) => {
+                for (to, other) in [(a, b), (b, a)] {
+                    let other = &trace.values[other.index()];
+                    let to = &mut grads[to.index()];
+                    (0..to.len()).for_each(|i| to[i] += other[i] * grad[i]);
+                }
+            }
+        }
+        grads[id.index()] = grad;
+    }
+    grads
+}
