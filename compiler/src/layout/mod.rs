@@ -1,0 +1,95 @@
+//! Layout choice: where the values of a circuit live.
+//!
+//! Values that meet without a rotation (factors of a product, summands that are not moved) share a layout. Such a family
+//! takes the layout that its first value gets from the operand of its first map: the same slot grid with a wider gap after
+//! a stride, or a dense one where the grid is too small or the result is a vector.
+
+mod place;
+
+use fhe_bytecode::{Layout, LayoutError, Packing, Shape};
+
+use crate::lower::{Circuit, CircuitOp, Conv, Map, ValueId};
+
+pub use place::{Part, Placed, PlacedMap};
+
+/// The layout of every value.
+///
+/// # Errors
+/// When one channel of a value does not fit one ciphertext.
+pub fn assign(circuit: &Circuit, packing: Packing, slots: u32) -> Result<Vec<Layout>, LayoutError> {
+    let families = families(circuit);
+    let members = circuit.n_members as u32;
+    let mut layouts: Vec<Option<Layout>> = vec![None; circuit.values.len()];
+    for id in circuit.ids() {
+        let family = families[id.index()];
+        if layouts[family.index()].is_none() {
+            let layout = match first_map(circuit, id) {
+                None => Layout::fresh(packing, shape(circuit.value(id).shape), members, slots)?,
+                Some((source, conv)) => {
+                    let from =
+                        layouts[families[source.index()].index()].as_ref().expect("operands come first");
+                    derived(from, conv, packing, members, slots)?
+                }
+            };
+            layouts[family.index()] = Some(layout);
+        }
+    }
+    let of = |id: ValueId| layouts[families[id.index()].index()].clone().expect("every family has a layout");
+    Ok(circuit.ids().map(of).collect())
+}
+
+/// The extents of a circuit value as a program states them.
+#[must_use]
+pub fn shape(shape: fhec_ir::Shape) -> Shape {
+    Shape::new(shape.c as u32, shape.h as u32, shape.w as u32)
+}
+
+fn derived(
+    from: &Layout,
+    conv: &Conv,
+    packing: Packing,
+    members: u32,
+    slots: u32,
+) -> Result<Layout, LayoutError> {
+    if conv.output.is_vector() {
+        return Layout::vector(packing, conv.output.c as u32, members, slots);
+    }
+    let stride = conv.stride.map(|s| s as u32);
+    from.after(packing, shape(conv.output), stride).map(|(layout, _)| layout)
+}
+
+/// The first convolution that makes a value.
+fn first_map(circuit: &Circuit, id: ValueId) -> Option<(ValueId, &Conv)> {
+    let CircuitOp::Affine(affine) = &circuit.value(id).op else { return None };
+    affine.terms.iter().find_map(|t| match &t.map {
+        Map::Conv(conv) => Some((t.source, conv)),
+        Map::Identity | Map::Diagonal(_) => None,
+    })
+}
+
+/// For every value the first value of its family.
+fn families(circuit: &Circuit) -> Vec<ValueId> {
+    let mut parent: Vec<ValueId> = circuit.ids().collect();
+    for id in circuit.ids() {
+        let sources = match &circuit.value(id).op {
+            CircuitOp::Input => Vec::new(),
+            CircuitOp::Product(factors) => factors.to_vec(),
+            CircuitOp::Affine(affine) => {
+                let still = affine.terms.iter().filter(|t| !matches!(t.map, Map::Conv(_)));
+                still.map(|t| t.source).collect()
+            }
+        };
+        for source in sources {
+            let (a, b) = (root(&parent, id), root(&parent, source));
+            parent[a.max(b).index()] = a.min(b);
+        }
+    }
+    circuit.ids().map(|id| root(&parent, id)).collect()
+}
+
+fn root(parent: &[ValueId], mut id: ValueId) -> ValueId {
+    while parent[id.index()] != id {
+        id = parent[id.index()];
+    }
+    id
+}

@@ -1,0 +1,172 @@
+//! The modulus chain and the exact scale of every position.
+//!
+//! Between two rescales the scale goes from X through products (squaring it) and linear maps (times a weight scale W) to
+//! S, and the rescale by q brings it to the next X. Where the stretch has a linear map its W is chosen such that the next
+//! X is met exactly; where it has none, the next X is what the prime gives.
+
+use fhe_bytecode::params::{MAX_PRIME_BITS, ntt_primes_near};
+use fhe_bytecode::{Scale, params::PrimeSearchError};
+
+use super::positions::{Positions, Step};
+
+/// The sizes a chain is made from, in bits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sizes {
+    /// Scale of the input.
+    pub input: f64,
+    /// Scale after each rescale, in order of evaluation; the last is that of the output.
+    pub activations: Vec<f64>,
+    /// Wanted scale of the weights at each position, from position 1 on; entries of products are not read.
+    pub weights: Vec<f64>,
+    /// Room of the output above its scale: bits of the largest result, sign and margin.
+    pub headroom: f64,
+}
+
+/// Towers and scales that fit each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chain {
+    /// q_0, q_1, ….
+    pub towers: Vec<u64>,
+    /// Scale of a position after its rescale, from position 0 on.
+    scales: Vec<Scale>,
+    /// Scale of a position before its rescale, from position 0 on.
+    raw: Vec<Scale>,
+}
+
+/// Why there is no chain of the wanted sizes.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChainError {
+    /// A level needs more than the largest prime.
+    #[error(
+        "level {level} needs a prime of {bits:.1} bits, the largest has {MAX_PRIME_BITS}; use fewer sublevels or smaller scales"
+    )]
+    PrimeTooLarge {
+        /// The level.
+        level: usize,
+        /// Bits it needs.
+        bits: f64,
+    },
+    /// No prime left.
+    #[error(transparent)]
+    Primes(#[from] PrimeSearchError),
+    /// Given towers do not have one prime per level.
+    #[error("the circuit needs {needed} towers, {given} are given")]
+    TowerCount {
+        /// Levels and one.
+        needed: usize,
+        /// Towers given.
+        given: usize,
+    },
+}
+
+impl Chain {
+    /// Searches primes of the wanted sizes.
+    ///
+    /// # Errors
+    /// When a prime would be too large, or none is left.
+    pub fn search(positions: &Positions, sizes: &Sizes, log_n: u32) -> Result<Self, ChainError> {
+        let n_levels = positions.n_levels() as usize;
+        let mut towers = vec![0; n_levels + 1];
+        let mut taken = Vec::new();
+        let mut from = sizes.input;
+        let mut pick = |bits: f64, level: usize| -> Result<u64, ChainError> {
+            // Small primes are sparse: 2N·ln(q) numbers lie between neighbours.
+            let bits = bits.max(f64::from(log_n) + 4.0);
+            if bits > f64::from(MAX_PRIME_BITS) - 0.01 {
+                return Err(ChainError::PrimeTooLarge { level, bits });
+            }
+            let prime = ntt_primes_near(bits.exp2(), log_n, 1, &taken)?[0];
+            taken.push(prime);
+            Ok(prime)
+        };
+        for (rescale, stretch) in stretches(positions).into_iter().enumerate() {
+            let level = n_levels - rescale;
+            let to = sizes.activations[rescale];
+            let reached = walk(positions, stretch, from, |p| sizes.weights[p as usize - 1]).last().copied();
+            towers[level] = pick(reached.unwrap_or(from) - to, level)?;
+            from = to;
+        }
+        towers[0] = pick(from + sizes.headroom, 0)?;
+        Self::with_towers(positions, sizes, towers)
+    }
+
+    /// Scales for given towers; weight scales follow from them.
+    ///
+    /// # Errors
+    /// When the number of towers is not that of the levels and one.
+    pub fn with_towers(positions: &Positions, sizes: &Sizes, towers: Vec<u64>) -> Result<Self, ChainError> {
+        let needed = positions.n_levels() as usize + 1;
+        if towers.len() != needed {
+            return Err(ChainError::TowerCount { needed, given: towers.len() });
+        }
+        let mut scales = vec![Scale::from_log2(sizes.input)];
+        let mut raw = scales.clone();
+        for (rescale, stretch) in stretches(positions).into_iter().enumerate() {
+            let prime = towers[needed - 1 - rescale];
+            let from = scales.last().expect("the input has a scale").log2();
+            // One more unit of weight scale everywhere: how much of it reaches the end.
+            let wanted = |p: u32| sizes.weights[p as usize - 1];
+            let nominal =
+                *walk(positions, stretch.clone(), from, wanted).last().expect("a stretch has a position");
+            let shifted = *walk(positions, stretch.clone(), from, |p| wanted(p) + 1.0).last().expect("same");
+            let target = sizes.activations[rescale] + (prime as f64).log2();
+            let correction = if shifted > nominal { (target - nominal) / (shifted - nominal) } else { 0.0 };
+            let exact = walk(positions, stretch, from, |p| wanted(p) + correction);
+            for (i, bits) in exact.iter().enumerate() {
+                let last = i + 1 == exact.len();
+                raw.push(Scale::from_log2(*bits));
+                scales.push(if last {
+                    Scale::from_log2(*bits).rescaled(prime)
+                } else {
+                    Scale::from_log2(*bits)
+                });
+            }
+        }
+        Ok(Self { towers, scales, raw })
+    }
+
+    /// Scale of a value at a position, after its rescale if there is one.
+    #[must_use]
+    pub fn scale(&self, position: u32) -> Scale {
+        self.scales[position as usize]
+    }
+
+    /// Scale of a value at a position, before its rescale.
+    #[must_use]
+    pub fn raw(&self, position: u32) -> Scale {
+        self.raw[position as usize]
+    }
+}
+
+/// The positions between rescales, in order of evaluation.
+fn stretches(positions: &Positions) -> Vec<std::ops::RangeInclusive<u32>> {
+    let mut first = 1;
+    let mut all = Vec::new();
+    for position in 1..=positions.depth() {
+        if positions.is_boundary(position) {
+            all.push(first..=position);
+            first = position + 1;
+        }
+    }
+    all
+}
+
+/// Bits of the scale after each position of a stretch.
+fn walk(
+    positions: &Positions,
+    stretch: std::ops::RangeInclusive<u32>,
+    from: f64,
+    weight: impl Fn(u32) -> f64,
+) -> Vec<f64> {
+    let mut bits = from;
+    stretch
+        .map(|p| {
+            bits = match positions.step(p) {
+                Step::Product => 2.0 * bits,
+                Step::Linear => bits + weight(p),
+            };
+            bits
+        })
+        .collect()
+}

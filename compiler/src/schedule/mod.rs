@@ -1,0 +1,14 @@
+//! Scheduling: level, sublevel and scale of every value, and the moduli that make them possible (paper §4.3).
+//!
+//! Decisions live here; the proof that they fit each other is `fhe_bytecode::check`, which shares no code with this.
+
+pub mod chain;
+pub mod noise;
+mod positions;
+pub mod search;
+mod stats;
+
+pub use chain::{Chain, ChainError, Sizes};
+pub use positions::{Positions, Step, with_lifted_factors};
+pub use search::{Request, Schedule, ScheduleError, schedule};
+pub use stats::{Stats, random_samples};

@@ -1,0 +1,162 @@
+//! The predicted error of a schedule.
+//!
+//! Every operation adds noise to its value, and the gain of the value says what that noise does to the result. A
+//! contribution is kept as an amount over the square of a scale, so that scales can be chosen to balance them.
+
+use fhe_bytecode::noise::NoiseModel;
+use fhe_bytecode::{DiagonalId, PlanCounts};
+
+use super::chain::Chain;
+use super::positions::Positions;
+use super::stats::Stats;
+use crate::layout::{Part, Placed, PlacedMap};
+use crate::lower::{CircuitOp, ValueId};
+
+/// The scale that a contribution is measured against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// That of a position after its rescale.
+    After(u32),
+    /// That of a position before its rescale.
+    Before(u32),
+    /// That of the weights of a map from a position to another.
+    Weight {
+        /// Position of the operand.
+        from: u32,
+        /// Position of the result.
+        to: u32,
+    },
+}
+
+/// Variance of a result: `amount` over the square of a scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contribution {
+    /// The value that the noise arises in.
+    pub value: ValueId,
+    /// The scale.
+    pub anchor: Anchor,
+    /// Variance at scale one.
+    pub amount: f64,
+}
+
+impl Contribution {
+    /// The variance of a result under the scales of a chain.
+    #[must_use]
+    pub fn variance(&self, chain: &Chain) -> f64 {
+        let scale = match self.anchor {
+            Anchor::After(position) => chain.scale(position),
+            Anchor::Before(position) => chain.raw(position),
+            Anchor::Weight { from, to } => chain.raw(to).over(chain.scale(from)),
+        };
+        self.amount / (scale.value() * scale.value())
+    }
+}
+
+/// What the noise model needs to know of a linear map; computed once, whatever the parameters.
+#[derive(Clone, Debug)]
+pub struct MapFacts {
+    value: ValueId,
+    terms: Vec<TermFacts>,
+    n_folds: usize,
+    counts: PlanCounts,
+}
+
+#[derive(Clone, Debug)]
+struct TermFacts {
+    source: ValueId,
+    /// Slots encoded per output ciphertext.
+    encoded_slots: f64,
+    /// Sum of the mean squares of the rotated diagonals of an output.
+    rotated_energy: f64,
+}
+
+impl MapFacts {
+    /// The facts of a map with a plan of these counts.
+    #[must_use]
+    pub fn new(value: ValueId, map: &PlacedMap, counts: PlanCounts) -> Self {
+        let diagonals = &map.diagonals;
+        let n_outputs = diagonals.n_outputs().max(1) as f64;
+        let mut terms: Vec<TermFacts> = map
+            .sources
+            .iter()
+            .map(|&source| TermFacts { source, encoded_slots: 0.0, rotated_energy: 0.0 })
+            .collect();
+        for (index, diagonal) in diagonals.list().iter().enumerate() {
+            let id = DiagonalId(index as u32);
+            let term = &mut terms[diagonals.term(id)];
+            term.encoded_slots += diagonals.period() as f64 / n_outputs;
+            if !diagonal.rotation.is_zero() {
+                term.rotated_energy += diagonals.energy(id) / n_outputs;
+            }
+        }
+        Self { value, terms, n_folds: diagonals.folds().len(), counts }
+    }
+
+    /// Steps of the plan.
+    #[must_use]
+    pub fn counts(&self) -> &PlanCounts {
+        &self.counts
+    }
+
+    /// The value that the map belongs to.
+    #[must_use]
+    pub fn value(&self) -> ValueId {
+        self.value
+    }
+}
+
+/// Everything that moves the result.
+#[must_use]
+pub fn contributions(
+    placed: &Placed,
+    facts: &[MapFacts],
+    positions: &Positions,
+    stats: &Stats,
+    model: &NoiseModel,
+) -> Vec<Contribution> {
+    let mut all = Vec::new();
+    let mut push = |value: ValueId, anchor, amount: f64| {
+        all.push(Contribution { value, anchor, amount: amount * stats.gain[value.index()] });
+    };
+    for id in placed.circuit.ids() {
+        let position = positions.of(id);
+        let level = positions.working_level(position);
+        match &placed.circuit.value(id).op {
+            CircuitOp::Input => push(id, Anchor::After(0), model.fresh()),
+            CircuitOp::Product(_) => push(id, Anchor::Before(position), model.key_switch(level)),
+            CircuitOp::Affine(_) => {}
+        }
+        for part in &placed.parts[id.index()] {
+            if let Part::Plain { source, .. } = part {
+                let slots = placed.layouts[id.index()].period();
+                let anchor = Anchor::Weight { from: positions.of(*source), to: position };
+                push(id, anchor, stats.energy[source.index()] * model.encode(slots));
+            }
+        }
+        if positions.is_boundary(position) && rescales(placed, id) {
+            push(id, Anchor::After(position), model.rescale_rounding());
+        }
+    }
+    for map in facts {
+        let to = positions.of(map.value);
+        let level = positions.working_level(to);
+        let copies = (map.n_folds as f64).exp2();
+        let key = model.key_switch_product(level);
+        for term in &map.terms {
+            let from = positions.of(term.source);
+            let encode = model.encode(1) * term.encoded_slots;
+            push(map.value, Anchor::Weight { from, to }, copies * encode * stats.energy[term.source.index()]);
+            push(map.value, Anchor::After(from), copies * key * term.rotated_energy);
+        }
+        let per_output = map.counts.giants as f64 / map.counts.outputs.max(1) as f64;
+        let giants = per_output * model.key_switch(level) + model.mod_down();
+        push(map.value, Anchor::Before(to), copies * giants + (copies - 1.0) * model.key_switch(level));
+    }
+    all
+}
+
+/// Whether a value at a boundary is rescaled itself: it is a product or has a summand that is.
+#[must_use]
+pub fn rescales(placed: &Placed, id: ValueId) -> bool {
+    matches!(placed.circuit.value(id).op, CircuitOp::Product(_)) || !placed.parts[id.index()].is_empty()
+}

@@ -1,0 +1,147 @@
+//! Positions: how many multiplications lie before each value once the schedule is fixed (paper §4.3).
+//!
+//! Every value is computed as late as its readers allow, because later means fewer towers. With l sublevels a rescale
+//! follows the last position and every l-th before it, so the number of levels is ⌈depth / l⌉.
+
+use fhe_bytecode::Level;
+
+use crate::lower::{Affine, Circuit, CircuitOp, Map, Term, Value, ValueId};
+
+/// What the multiplications at a position are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Products with constants only, whose scale is free.
+    Linear,
+    /// At least one product of two encrypted values, whose scale is not.
+    Product,
+}
+
+/// Where every value of a circuit is computed.
+#[derive(Clone, Debug)]
+pub struct Positions {
+    of_value: Vec<u32>,
+    /// Kind of the multiplications at positions 1, 2, ….
+    steps: Vec<Step>,
+    sublevels: u32,
+}
+
+impl Positions {
+    /// Places the values of a circuit, with `sublevels` multiplications per level.
+    #[must_use]
+    pub fn new(circuit: &Circuit, sublevels: u32) -> Self {
+        let of_value = latest(circuit);
+        let depth = of_value.iter().copied().max().unwrap_or(0);
+        let mut steps = vec![Step::Linear; depth as usize];
+        for (value, &position) in circuit.values.iter().zip(&of_value) {
+            if matches!(value.op, CircuitOp::Product(_)) {
+                steps[position as usize - 1] = Step::Product;
+            }
+        }
+        Self { of_value, steps, sublevels }
+    }
+
+    /// Multiplications on the longest path.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.steps.len() as u32
+    }
+
+    /// Multiplications per level.
+    #[must_use]
+    pub fn sublevels(&self) -> u32 {
+        self.sublevels
+    }
+
+    /// Rescales on the longest path.
+    #[must_use]
+    pub fn n_levels(&self) -> u32 {
+        self.depth().div_ceil(self.sublevels)
+    }
+
+    /// The position of a value.
+    #[must_use]
+    pub fn of(&self, id: ValueId) -> u32 {
+        self.of_value[id.index()]
+    }
+
+    /// Kind of the multiplications at a position from 1 on.
+    #[must_use]
+    pub fn step(&self, position: u32) -> Step {
+        self.steps[position as usize - 1]
+    }
+
+    /// Whether values are rescaled after the multiplication at this position.
+    #[must_use]
+    pub fn is_boundary(&self, position: u32) -> bool {
+        position > 0 && (self.depth() - position).is_multiple_of(self.sublevels)
+    }
+
+    /// Level of a value at a position, after its rescale if there is one.
+    #[must_use]
+    pub fn level(&self, position: u32) -> Level {
+        Level((self.depth() - position).div_ceil(self.sublevels) as u16)
+    }
+
+    /// Level at which the multiplication of a position happens.
+    #[must_use]
+    pub fn working_level(&self, position: u32) -> Level {
+        let Level(level) = self.level(position);
+        Level(level + u16::from(self.is_boundary(position)))
+    }
+
+    /// Whether a summand reaches its sum without a multiplication: it is neither changed nor computed earlier.
+    #[must_use]
+    pub fn is_still(&self, term: &Term, sum: ValueId) -> bool {
+        matches!(term.map, Map::Identity) && self.of(term.source) == self.of(sum)
+    }
+}
+
+/// The circuit with both factors of every product at the position before it: a factor that is ready earlier is multiplied
+/// by one on the way, in the slack of its path.
+#[must_use]
+pub fn with_lifted_factors(circuit: Circuit) -> Circuit {
+    let positions = latest(&circuit);
+    let mut lifted = Circuit { values: Vec::new(), outputs: Vec::new(), n_members: circuit.n_members };
+    let mut renamed: Vec<ValueId> = Vec::with_capacity(circuit.values.len());
+    for (i, mut value) in circuit.values.into_iter().enumerate() {
+        if let CircuitOp::Product(factors) = &value.op {
+            let mut raised = *factors;
+            for factor in &mut raised {
+                let early = positions[factor.index()] + 1 < positions[i];
+                *factor = renamed[factor.index()];
+                if early {
+                    let source = *factor;
+                    let terms = vec![Term { source, map: Map::Identity }];
+                    let op = CircuitOp::Affine(Affine { terms, bias: None });
+                    *factor = lifted.push(Value { op, ..value.clone() });
+                }
+            }
+            value.op = CircuitOp::Product(raised);
+        } else {
+            value.op.rename(|source| renamed[source.index()]);
+        }
+        renamed.push(lifted.push(value));
+    }
+    lifted.outputs = circuit.outputs.iter().map(|o| renamed[o.index()]).collect();
+    lifted
+}
+
+/// The latest position of every value; inputs come first of all.
+fn latest(circuit: &Circuit) -> Vec<u32> {
+    let mut earliest = vec![0; circuit.values.len()];
+    for id in circuit.ids() {
+        let sources = circuit.value(id).op.sources_with_depth();
+        earliest[id.index()] = sources.into_iter().map(|(s, d)| earliest[s.index()] + d).max().unwrap_or(0);
+    }
+    let depth = earliest.iter().copied().max().unwrap_or(0);
+    let mut latest = vec![depth; circuit.values.len()];
+    for id in circuit.ids().rev() {
+        for (source, d) in circuit.value(id).op.sources_with_depth() {
+            latest[source.index()] = latest[source.index()].min(latest[id.index()] - d);
+        }
+        if matches!(circuit.value(id).op, CircuitOp::Input) {
+            latest[id.index()] = 0;
+        }
+    }
+    latest
+}
