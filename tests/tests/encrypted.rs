@@ -1,0 +1,132 @@
+//! Small networks, compiled and evaluated under encryption at a ring size that protects nothing: the result is that of the
+//! clear evaluator within the predicted error.
+
+use std::sync::Arc;
+
+use fhe_bytecode::clear::ClearProgram;
+use fhe_bytecode::{CheckedProgram, Packing};
+use fhe_runtime::ckks::{Context, SecretKey, SeedSource};
+use fhe_runtime::vm::{Client, EvaluationKeys, Machine, Options, Silent, key_request};
+use fhec::emit::Labels;
+use fhec::pipeline::{BuildOptions, build};
+use fhec_ir::spec::GraphSpec;
+use fhec_ir::{Graph, MemberIdx, evaluate, verify};
+use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+
+const TOY_LOG_N: u32 = 11;
+
+/// The graph after all passes.
+fn optimized(nodes: &str) -> Graph {
+    let spec: GraphSpec = ron::from_str(&format!("(nodes: [{nodes}])")).unwrap();
+    let mut graph = spec.build().unwrap();
+    let manager = Manager::new(pipeline(Config::ALL), ManagerOptions::default()).unwrap();
+    manager.run(&mut graph, &mut PassCx::default()).unwrap();
+    graph
+}
+
+fn decrypted(program: &CheckedProgram, input: &[f64]) -> Vec<f64> {
+    let context = Context::new(program.params().clone()).unwrap();
+    let mut seeds = SeedSource::deterministic(7);
+    let secret = SecretKey::generate(&context, &mut seeds).unwrap();
+    let keys =
+        EvaluationKeys::generate(&context, &secret, &key_request(&context, program), &mut seeds).unwrap();
+    let client = Client::new(program, Arc::clone(&context), secret).unwrap();
+    let fresh = client.encrypt(input, &mut seeds).unwrap();
+    let machine =
+        Machine::new(program, Arc::clone(&context), keys, Options { memory: 4 << 30, n_evaluations: 1 })
+            .unwrap();
+    let cts = fresh.iter().map(|ct| ct.expand(&context)).collect();
+    let (result, _) = machine.run(cts, &Silent).unwrap();
+    client.decrypt(&result).unwrap()
+}
+
+fn worst(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+}
+
+/// Compiles, runs in the clear and under encryption, and compares.
+fn check(nodes: &str, packing: Packing, sublevels: u32) {
+    let graph = optimized(nodes);
+    let options = BuildOptions {
+        packing,
+        sublevels,
+        precision: 7.0,
+        log_n: TOY_LOG_N..=TOY_LOG_N,
+        ..BuildOptions::default()
+    };
+    let built = build(verify(&graph).unwrap(), &options, Labels::default()).unwrap();
+    let n = graph.shape(graph.inputs()[0]).len();
+    let input: Vec<f64> = (0..n).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect();
+    let expected = evaluate(&graph, &[&input], MemberIdx::FIRST).unwrap().remove(0).data;
+    let size = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    let clear = ClearProgram::new(&built.program).run(&input, &mut ()).unwrap();
+    assert!(worst(&clear, &expected) < 1e-5 * size, "clear: off by {} of {size}", worst(&clear, &expected));
+    let found = decrypted(&built.program, &input);
+    let error = worst(&found, &expected);
+    eprintln!(
+        "{packing:?} l={sublevels}: levels {}, log2 PQ {:.0}, error {error:.2e} predicted {:.2e} of {size:.3}",
+        built.positions.n_levels(),
+        built.schedule.params.log2_pq(),
+        built.schedule.error
+    );
+    assert!(
+        error < 6.0 * built.schedule.error,
+        "off by {error}, predicted deviation {}",
+        built.schedule.error
+    );
+}
+
+fn check_all(nodes: &str) {
+    for packing in [Packing::Packed, Packing::Hw] {
+        for sublevels in [2, 1] {
+            check(nodes, packing, sublevels);
+        }
+    }
+}
+
+const LENET: &str = r#"
+    (name: "x", op: Input(1, 12, 12)),
+    (name: "c1", of: ["x"], op: Conv2d(weight: Between([4, 1, 3, 3], 1, -0.4, 0.4), bias: Some(Seed([4], 2)))),
+    (name: "s1", of: ["c1"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "p1", of: ["s1"], op: Pool(kernel: (2, 2), stride: (2, 2), divisor: Some(4.0))),
+    (name: "c2", of: ["p1"], op: Conv2d(weight: Between([6, 4, 3, 3], 3, -0.3, 0.3), bias: Some(Seed([6], 4)))),
+    (name: "s2", of: ["c2"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "f", of: ["s2"], op: Flatten),
+    (name: "d1", of: ["f"], op: Linear(weight: Between([12, 54], 5, -0.2, 0.2), bias: Some(Seed([12], 6)))),
+    (name: "s3", of: ["d1"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "d2", of: ["s3"], op: Linear(weight: Between([5, 12], 7, -0.4, 0.4), bias: Some(Seed([5], 8)))),
+    (name: "o", of: ["d2"], op: Output),
+"#;
+
+#[test]
+fn lenet_is_evaluated_within_the_predicted_error() {
+    check_all(LENET);
+}
+
+const RESNET: &str = r#"
+    (name: "x", op: Input(3, 8, 8)),
+    (name: "c0", of: ["x"], op: Conv2d(weight: Between([4, 3, 3, 3], 1, -0.3, 0.3), bias: Some(Seed([4], 2)), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "s0", of: ["c0"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "c1", of: ["s0"], op: Conv2d(weight: Between([4, 4, 3, 3], 3, -0.2, 0.2), bias: Some(Seed([4], 4)), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "s1", of: ["c1"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "c2", of: ["s1"], op: Conv2d(weight: Between([4, 4, 3, 3], 5, -0.2, 0.2), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "a1", of: ["c2", "s0"], op: Add),
+    (name: "s2", of: ["a1"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "c3", of: ["s2"], op: Conv2d(weight: Between([8, 4, 3, 3], 6, -0.2, 0.2), stride: (2, 2), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "s3", of: ["c3"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "c4", of: ["s3"], op: Conv2d(weight: Between([8, 8, 3, 3], 7, -0.15, 0.15), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "sl", of: ["s2"], op: Slice((start: (0, 0, 0), end: (4, 8, 8), step: (1, 2, 2)))),
+    (name: "pd", of: ["sl"], op: Pad((before: (2, 0, 0), after: (2, 0, 0)))),
+    (name: "a2", of: ["c4", "pd"], op: Add),
+    (name: "s4", of: ["a2"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "p", of: ["s4"], op: Pool(kernel: (4, 4), stride: (4, 4), divisor: Some(16.0))),
+    (name: "f", of: ["p"], op: Flatten),
+    (name: "d", of: ["f"], op: Linear(weight: Between([5, 8], 9, -0.5, 0.5), bias: Some(Seed([5], 10)))),
+    (name: "o", of: ["d"], op: Output),
+"#;
+
+#[test]
+fn residual_network_is_evaluated_within_the_predicted_error() {
+    check_all(RESNET);
+}
