@@ -27,7 +27,7 @@ pub(super) struct DenseTerm {
 impl DenseTerm {
     /// Builds the tables and finds the non-empty (output, input, rotation).
     pub(super) fn build(
-        op: &ResolvedOp,
+        op: ResolvedOp,
         input: &Layout,
         output: &Layout,
     ) -> Result<(Self, Vec<(u32, u32, Rotation)>), LinearError> {
@@ -36,19 +36,21 @@ impl DenseTerm {
             inputs: tables(input),
             outputs: tables(output),
             members: [input.members(), output.members()],
-            values: op.values.data.clone(),
             member_step: op.values.member_step(),
+            values: op.values.data,
             columns: input.shape().len(),
         };
         let window = input.period().min(output.period());
+        let member_by_member = input.members() == output.members();
         let mut diagonals = Vec::new();
         for (o, rows) in term.outputs.iter().enumerate() {
+            let rows = held(rows);
             for (i, columns) in term.inputs.iter().enumerate() {
                 let mut seen = vec![false; window];
-                for (from, &column) in columns.iter().enumerate() {
-                    for (to, &row) in rows.iter().enumerate() {
-                        if term.weight(row, column).is_some() {
-                            seen[(from + window - to % window) % window] = true;
+                for (from, column) in held(columns) {
+                    for (to, row) in &rows {
+                        if !member_by_member || row.member == column.member {
+                            seen[from.wrapping_sub(*to) & (window - 1)] = true;
                         }
                     }
                 }
@@ -84,6 +86,11 @@ impl DenseTerm {
         let position = row.index as usize * self.columns + column.index as usize;
         Some(self.values[member * self.member_step + position])
     }
+}
+
+/// The slots in use with what they hold.
+fn held(table: &Table) -> Vec<(usize, Held)> {
+    table.iter().enumerate().filter_map(|(slot, held)| held.map(|held| (slot, held))).collect()
 }
 
 fn tables(layout: &Layout) -> Vec<Table> {

@@ -96,11 +96,11 @@ impl Diagonals {
                 found.push((diagonal, Origin { term: index as u32, first_input: n_inputs, pieces }));
             };
             if op.is_dense() {
-                let (source, diagonals) = DenseTerm::build(&op, term.input, output)?;
+                let (source, diagonals) = DenseTerm::build(op, term.input, output)?;
                 diagonals.into_iter().for_each(|key| push(key, 0..0));
                 sources.push(TermSource::Dense(source));
             } else {
-                let (source, diagonals) = SparseTerm::build(&op, term.input, output)?;
+                let (source, diagonals) = SparseTerm::build(op, term.input, output)?;
                 diagonals.into_iter().for_each(|d| push((d.output, d.input, d.rotation), d.pieces));
                 sources.push(TermSource::Sparse(source));
             }

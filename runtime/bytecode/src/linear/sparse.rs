@@ -39,7 +39,7 @@ pub(super) struct SparseDiagonal {
 pub(super) struct SparseTerm {
     pieces: Vec<Piece>,
     values: Vec<f64>,
-    /// For each weight the first one with the same values in every member.
+    /// For each weight the first one with the same values in every member; empty if no diagonal asks for it.
     classes: Vec<u32>,
     member_step: usize,
     steps: Steps,
@@ -56,7 +56,7 @@ struct Steps {
 impl SparseTerm {
     /// Finds the pieces of an operation between two layouts and groups them by diagonal.
     pub(super) fn build(
-        op: &ResolvedOp,
+        op: ResolvedOp,
         input: &Layout,
         output: &Layout,
     ) -> Result<(Self, Vec<SparseDiagonal>), LinearError> {
@@ -93,10 +93,11 @@ impl SparseTerm {
             }
         });
         let (pieces, diagonals) = finder.grouped();
+        let masked = diagonals.iter().any(|diagonal| diagonal.pieces.len() == 1);
         let term = Self {
             pieces,
-            classes: classes(&op.values.data, len, op.values.members),
-            values: op.values.data.clone(),
+            classes: if masked { classes(&op.values.data, len, op.values.members) } else { Vec::new() },
+            values: op.values.data,
             member_step,
             steps: Steps { y: output.y_step(), x: output.x_step(), member: output.member_step() },
         };
@@ -161,16 +162,16 @@ impl Mask {
 
 /// For every weight (of every member) the first weight of that member with the same values from it on.
 fn classes(values: &[f64], len: usize, members: usize) -> Vec<u32> {
-    let mut first: HashMap<Vec<u64>, u32> = HashMap::new();
-    let mut classes: Vec<u32> = (0..values.len() as u32).collect();
-    for weight in 0..len {
-        let row = (0..members).map(|m| values[m * len + weight].to_bits()).collect();
-        let class = *first.entry(row).or_insert(weight as u32);
-        for member in 0..members {
-            classes[member * len + weight] = (member * len) as u32 + class;
+    // Rows are told apart member by member: the class so far and the next value give the class from there.
+    let mut row_class = vec![0u32; len];
+    for member in 0..members {
+        let mut first: HashMap<(u32, u64), u32, BuildHasherDefault<MulHasher>> = HashMap::default();
+        for (weight, class) in row_class.iter_mut().enumerate() {
+            let value = values[member * len + weight].to_bits();
+            *class = *first.entry((*class, value)).or_insert(weight as u32);
         }
     }
-    classes
+    (0..members).flat_map(|m| row_class.iter().map(move |class| (m * len) as u32 + class)).collect()
 }
 
 type Key = (u32, u32, Rotation);
