@@ -3,7 +3,7 @@
 //! c2·x² + c1·x + c0 = c2·(x + c1/2c2)² + (c0 − c1²/4c2). The shift goes into the bias before, the constant into the bias
 //! after, so an activation is one squaring. A quadratic of two operands is the square of a sum when
 //! d_xy² = 4·d_x2·d_y2 and its linear part is a multiple of that sum, as it is when it comes from a join; then three
-//! products become one.
+//! products become one. Its leading coefficient goes before the square as a root, where it costs no depth.
 //!
 //! Before: verified tensor graph. After: same outputs and depth; no quadratic polynomial has a linear or constant term.
 
@@ -37,10 +37,10 @@ impl Pass for CompleteSquare {
     }
 }
 
-/// lead·(x + ratio·y + shift)² + rest; without a ratio there is no y.
+/// lead·(Σ factor·operand + shift)² + rest.
 struct Square {
     lead: Small,
-    ratio: Option<Small>,
+    factors: Vec<Small>,
     shift: Small,
     rest: Small,
 }
@@ -65,13 +65,13 @@ fn of_poly(c: &Small) -> Option<Square> {
         return None;
     }
     let (shift, rest) = shift_and_rest(&c0, &c1, &lead);
-    Some(Square { lead, ratio: None, shift, rest })
+    Some(Square { lead, factors: vec![Small::scalar(1.0)], shift, rest })
 }
 
 /// Rows are 1, x, y, x², xy, y².
 fn of_bivar(c: &Small) -> Option<Square> {
     let [d0, dx, dy, lead, dxy, dyy] = [0, 1, 2, 3, 4, 5].map(|r| c.row(r));
-    if !lead.is_invertible() {
+    if !lead.is_invertible() || !lead.all(|a| a > 0.0) {
         return None;
     }
     let ratio = dxy.zip(&lead, |b, a| b / (2.0 * a));
@@ -80,8 +80,14 @@ fn of_bivar(c: &Small) -> Option<Square> {
     if !is_close(&square, &dyy) || !is_close(&linear, &dy) {
         return None;
     }
+    let root = lead.map(f64::sqrt);
     let (shift, rest) = shift_and_rest(&d0, &dx, &lead);
-    Some(Square { lead, ratio: Some(ratio), shift, rest })
+    Some(Square {
+        lead: Small::scalar(1.0),
+        shift: shift.zip(&root, |s, r| s * r),
+        factors: vec![root.clone(), ratio.zip(&root, |a, b| a * b)],
+        rest,
+    })
 }
 
 fn shift_and_rest(c0: &Small, c1: &Small, c2: &Small) -> (Small, Small) {
@@ -96,15 +102,18 @@ fn is_close(a: &Small, b: &Small) -> bool {
 }
 
 fn apply(graph: &mut Graph, id: NodeId, square: &Square) -> Result<(), ShapeError> {
-    let operands = graph.operands(id);
-    let mut x = operands[0];
-    if let Some(ratio) = &square.ratio {
-        let mut y = operands[1];
-        if !ratio.is_all(1.0) {
-            let factor = ratio.store(graph);
-            y = graph.add_node(Op::Scale { factor }, &[y], Vec::new(), vec![NAME])?;
-        }
-        x = graph.add_node(Op::Add, &[x, y], Vec::new(), vec![NAME])?;
+    let mut terms = Vec::new();
+    for (operand, factor) in graph.operands(id).into_iter().zip(&square.factors) {
+        terms.push(if factor.is_all(1.0) {
+            operand
+        } else {
+            let factor = factor.store(graph);
+            graph.add_node(Op::Scale { factor }, &[operand], Vec::new(), vec![NAME])?
+        });
+    }
+    let mut x = terms[0];
+    if let [first, second] = terms[..] {
+        x = graph.add_node(Op::Add, &[first, second], Vec::new(), vec![NAME])?;
     }
     if !square.shift.is_all(0.0) {
         let range = graph.node(x).range.as_ref().map(|r| shifted(r, &square.shift));

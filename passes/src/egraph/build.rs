@@ -109,7 +109,7 @@ fn add(egraph: &mut EGraph, graph: &Graph, id: NodeId, x: &[Id]) -> Id {
 fn intern(egraph: &mut EGraph, small: Small) -> Id {
     let id =
         ConstantId(egraph.analysis.constants.keys().next_back().map_or(0, |last| last.0 + 1).max(1 << 30));
-    egraph.analysis.constants.insert(id, Fact::Small(Arc::new(small)));
+    egraph.analysis.constants.insert(id, Fact::of_small(small));
     egraph.add(Lang::Constant(id))
 }
 
@@ -122,7 +122,7 @@ fn constant_fact(graph: &Graph, tensor: TensorId, is_weight: bool) -> Fact {
             input: Small::scalar(1.0),
         }))
     } else {
-        Fact::Small(Arc::new(Small::of(graph, tensor)))
+        Fact::of_small(Small::of(graph, tensor))
     }
 }
 

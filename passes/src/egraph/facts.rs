@@ -68,6 +68,12 @@ pub(crate) struct Facts {
 }
 
 impl Fact {
+    /// A vector of equal numbers becomes the single number that stands for every channel, so that classes unite.
+    pub(crate) fn of_small(small: Small) -> Self {
+        let uniform = small.dims.len() == 1 && small.members().iter().all(|m| m.iter().all(|x| *x == m[0]));
+        Self::Small(Arc::new(if uniform { small.rebuild(vec![1], |m| vec![m[0]]) } else { small }))
+    }
+
     pub(crate) fn small(&self) -> &Small {
         match self {
             Self::Small(small) => small,
@@ -130,14 +136,13 @@ impl Analysis<Lang> for Facts {
     fn modify(egraph: &mut EGraph, id: Id) {
         match egraph[id].data.clone() {
             Fact::Small(small) => {
-                let small = canonical(&small);
                 let header = small.dims.iter().map(|&d| d as u64).collect();
                 unite(
                     egraph,
                     id,
                     header,
                     small.signature(),
-                    |fact| matches!(fact, Fact::Small(other) if canonical(other).is_near(&small)),
+                    |fact| matches!(fact, Fact::Small(other) if other.is_near(&small)),
                 );
             }
             Fact::Weight(w) => {
@@ -155,12 +160,6 @@ impl Analysis<Lang> for Facts {
             Fact::Attribute(_) => {}
         }
     }
-}
-
-/// A vector of equal numbers is the single number that stands for every channel.
-fn canonical(small: &Small) -> Small {
-    let uniform = small.dims.len() == 1 && small.members().iter().all(|m| m.iter().all(|x| *x == m[0]));
-    if uniform { small.rebuild(vec![1], |m| vec![m[0]]) } else { small.clone() }
 }
 
 /// Unites a class of constants with an earlier one that differs by rounding only.
@@ -303,7 +302,7 @@ fn constant_fact(egraph: &EGraph, enode: &Lang) -> Option<Fact> {
         | Lang::Flatten(_)
         | Lang::Outputs(_) => return None,
     };
-    Some(Fact::Small(Arc::new(fact)))
+    Some(Fact::of_small(fact))
 }
 
 /// One factor per input of a weight: a dense layer over an image has one channel's factor on all its positions.

@@ -25,8 +25,9 @@ pub(crate) use language::Lang;
 /// Rounds after which saturation stops. Factors move one operation a round, so this bounds how far they travel.
 const ITERATION_LIMIT: usize = 40;
 
-/// E-nodes after which saturation stops; what was found until then is sound.
-const NODE_LIMIT: usize = 200_000;
+/// E-nodes per node of the graph after which saturation stops; what was found until then is sound. Networks of layers
+/// saturate at about fifteen; webs of joins without layers between them would go on.
+const NODES_PER_NODE: usize = 40;
 
 /// Replaces the graph by the cheapest one the rules can reach.
 ///
@@ -44,7 +45,7 @@ pub(crate) fn saturate(
         .with_egraph(egraph)
         .with_scheduler(SimpleScheduler)
         .with_iter_limit(ITERATION_LIMIT)
-        .with_node_limit(NODE_LIMIT)
+        .with_node_limit(1000 + NODES_PER_NODE * graph.len())
         .with_time_limit(Duration::from_secs(u64::MAX / 4))
         .run(&rewrites);
     let stop = match runner.stop_reason {

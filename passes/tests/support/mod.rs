@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod nets;
+pub mod random;
 
 use fhec_ir::spec::Uniform;
 use fhec_ir::{Graph, MemberIdx, evaluate};
