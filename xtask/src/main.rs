@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod bless;
 mod check;
 mod models;
@@ -28,6 +29,8 @@ enum Command {
     Bless,
     /// Run the slow tests that the default suite leaves out
     Slow(slow::Args),
+    /// Measure speed
+    Bench(bench::Args),
     /// Write the networks of the level tables as ONNX files
     Models(models::Args),
 }
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Command::Check => check::run(),
         Command::Bless => bless::run(),
         Command::Slow(args) => slow::run(&args),
+        Command::Bench(args) => bench::run(&args).map_err(std::io::Error::other),
         Command::Models(args) => models::run(&args),
     };
     match result {

@@ -1,12 +1,13 @@
 //! Operations on ciphertexts. They need no secret and use no randomness.
 
 use fhe_bytecode::{Level, Scale};
+use rayon::prelude::*;
 
 use super::ciphertext::{Ciphertext, Plaintext};
 use super::key_switch::{decompose, switch};
 use super::keys::{RelinKey, RotationKeys};
 use super::{CkksError, Context, Rotation};
-use crate::ring::{Automorphism, BaseConverter, NttForm, Poly};
+use crate::ring::{Automorphism, BaseConverter, Buffer, NttForm, Poly};
 
 /// Evaluates operations for one parameter set.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +140,7 @@ impl<'a> Evaluator<'a> {
         let ring = self.context.ring();
         let c0 = ring.mul(&a.polys[0], &a.polys[0]);
         let c2 = ring.mul(&a.polys[1], &a.polys[1]);
-        let mut c1 = ring.zero(c0.basis());
+        let mut c1 = ring.unset(c0.basis());
         ring.for_each_tower(&mut c1, |tower, i, c1| {
             let q = tower.modulus;
             tower.kernels.mul_into(c1, a.polys[0].tower(i), a.polys[1].tower(i));
@@ -198,25 +199,22 @@ impl<'a> Evaluator<'a> {
 
     /// Divides a polynomial by its towers from `top` on and rounds.
     fn divide(&self, poly: &Poly<NttForm>, top: usize, converter: &BaseConverter) -> Poly<NttForm> {
-        use rayon::prelude::*;
         let ring = self.context.ring();
         let n = ring.n();
-        let mut dropped = poly.data()[top * n..].to_vec();
+        let mut dropped = Buffer::copy_of(&poly.data()[top * n..]);
         dropped
             .par_chunks_exact_mut(n)
             .enumerate()
             .for_each(|(k, residues)| ring.towers()[top + k].ntt.inverse(residues));
         let x: Vec<&[u64]> = dropped.chunks_exact(n).collect();
         let weighted = converter.weigh(ring, &x);
-        let mut out = ring.zero(ring.basis_q(top));
+        let mut out = ring.unset(ring.basis_q(top));
         ring.for_each_tower(&mut out, |tower, i, out| {
             let q = tower.modulus;
             let product = converter.source_moduli().fold(1, |p, d| q.mul(p, q.reduce(d.value())));
-            let mut rounding = vec![0; n];
-            converter.convert(&weighted, i, &mut rounding);
-            tower.ntt.forward(&mut rounding);
-            out.copy_from_slice(poly.tower(i));
-            tower.kernels.sub_mul_scalar_assign(out, &rounding, q.shoup(q.inv(product)));
+            converter.convert(&weighted, i, out);
+            tower.ntt.forward(out);
+            tower.kernels.sub_mul_scalar_from(out, poly.tower(i), q.shoup(q.inv(product)));
         });
         out
     }
@@ -283,7 +281,7 @@ impl<'a> Evaluator<'a> {
     /// σ applied to every tower.
     pub(super) fn permute(&self, poly: &Poly<NttForm>, automorphism: &Automorphism) -> Poly<NttForm> {
         let ring = self.context.ring();
-        let mut out = ring.zero(poly.basis());
+        let mut out = ring.unset(poly.basis());
         ring.for_each_tower(&mut out, |_, i, out| automorphism.apply(out, poly.tower(i)));
         out
     }

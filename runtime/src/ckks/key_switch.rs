@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use super::Context;
 use super::keys::KeySwitchKey;
 use crate::ring::convert::Weighted;
-use crate::ring::scalar::Term;
-use crate::ring::{Coeff, NttForm, Poly};
+use crate::ring::scalar::{Mode, Term};
+use crate::ring::{Buffer, Coeff, NttForm, Poly};
 
 /// The digits of one polynomial, in NTT form over the key basis of its level.
 pub(super) struct Digits {
@@ -20,7 +20,7 @@ pub(super) struct Digits {
     n: usize,
     n_digits: usize,
     /// Tower by tower; within a tower, digit by digit.
-    data: Vec<u64>,
+    data: Buffer,
 }
 
 impl Digits {
@@ -48,7 +48,7 @@ pub(super) fn decompose(context: &Context, level: Level, c: &Poly<NttForm>) -> D
         })
         .collect();
     let basis = context.key_basis(level);
-    let mut data = vec![0; basis.len() * n_digits * n];
+    let mut data = Buffer::unset(basis.len() * n_digits * n);
     data.par_chunks_exact_mut(n).enumerate().for_each(|(chunk, out)| {
         let (i, digit) = (chunk / n_digits, chunk % n_digits);
         if i < n_q && i / size == digit {
@@ -62,16 +62,21 @@ pub(super) fn decompose(context: &Context, level: Level, c: &Poly<NttForm>) -> D
     Digits { level, n, n_digits, data }
 }
 
-/// sums ← sums + Σ digitⱼ·keyⱼ, both halves, over the key basis.
-pub(super) fn accumulate(
+/// Both halves of Σ digitⱼ·keyⱼ over the key basis; `first` is added to the first half, if given.
+pub(super) fn multiply(
     context: &Context,
     digits: &Digits,
     key: &KeySwitchKey,
-    sums: &mut [Poly<NttForm>; 2],
-) {
+    first: Option<Poly<NttForm>>,
+) -> [Poly<NttForm>; 2] {
     let ring = context.ring();
     let basis = context.key_basis(digits.level);
-    let [first, second] = sums;
+    let mode = if first.is_some() { Mode::Add } else { Mode::Set };
+    let mut sums = match first {
+        Some(first) => [first, ring.zero(basis)],
+        None => [ring.unset(basis), ring.unset(basis)],
+    };
+    let [first, second] = &mut sums;
     first
         .data_mut()
         .par_chunks_exact_mut(digits.n)
@@ -81,8 +86,9 @@ pub(super) fn accumulate(
             let terms: Vec<Term<'_>> = (0..digits.n_digits)
                 .map(|digit| Term { x: digits.tower(i, digit), y: key.tower(digit, digits.level, i) })
                 .collect();
-            ring.tower(basis, i).kernels.dot2([first, second], &terms);
+            ring.tower(basis, i).kernels.dot2([first, second], &terms, mode);
         });
+    sums
 }
 
 /// Divides by P and rounds: from the key basis of `level` to its towers.
@@ -90,20 +96,18 @@ pub(super) fn mod_down(context: &Context, level: Level, poly: &Poly<NttForm>) ->
     let ring = context.ring();
     let (basis, n_q) = (context.key_basis(level), level.n_towers());
     let n = ring.n();
-    let mut special = poly.data()[n_q * n..].to_vec();
+    let mut special = Buffer::copy_of(&poly.data()[n_q * n..]);
     special
         .par_chunks_exact_mut(n)
         .enumerate()
         .for_each(|(k, residues)| ring.tower(basis, n_q + k).ntt.inverse(residues));
     let x: Vec<&[u64]> = special.chunks_exact(n).collect();
     let weighted = context.special().weigh(ring, &x);
-    let mut out = ring.zero(context.basis(level));
+    let mut out = ring.unset(context.basis(level));
     ring.for_each_tower(&mut out, |tower, i, out| {
-        let mut rounding = vec![0; n];
-        context.special().convert(&weighted, i, &mut rounding);
-        tower.ntt.forward(&mut rounding);
-        out.copy_from_slice(poly.tower(i));
-        tower.kernels.sub_mul_scalar_assign(out, &rounding, context.p_inv(i));
+        context.special().convert(&weighted, i, out);
+        tower.ntt.forward(out);
+        tower.kernels.sub_mul_scalar_from(out, poly.tower(i), context.p_inv(i));
     });
     out
 }
@@ -115,8 +119,5 @@ pub(super) fn switch(
     digits: &Digits,
     key: &KeySwitchKey,
 ) -> [Poly<NttForm>; 2] {
-    let basis = context.key_basis(level);
-    let mut sums = [context.ring().zero(basis), context.ring().zero(basis)];
-    accumulate(context, digits, key, &mut sums);
-    sums.map(|sum| mod_down(context, level, &sum))
+    multiply(context, digits, key, None).map(|sum| mod_down(context, level, &sum))
 }

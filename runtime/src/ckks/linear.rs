@@ -12,10 +12,10 @@ use fhe_bytecode::{Level, Scale};
 use rayon::prelude::*;
 
 use super::ciphertext::{Ciphertext, Encoding, Plaintext};
-use super::key_switch::{accumulate, decompose, mod_down};
+use super::key_switch::{decompose, mod_down, multiply};
 use super::keys::RotationKeys;
 use super::{CkksError, Context, Evaluator, Rotation};
-use crate::ring::scalar::Term;
+use crate::ring::scalar::{Mode, Term};
 use crate::ring::{NttForm, Poly};
 
 /// What to compute; rotations and diagonals only, no values.
@@ -228,8 +228,7 @@ fn baby_steps(
         .iter()
         .map(|&step| {
             let Some(digits) = digits.as_ref().filter(|_| !step.is_zero()) else { return Ok(halves.clone()) };
-            let mut sums = [halves[0].clone(), ring.zero(basis)];
-            accumulate(context, digits, keys.get(step, level)?, &mut sums);
+            let sums = multiply(context, digits, keys.get(step, level)?, Some(halves[0].clone()));
             Ok(rotate_halves(context, &sums, step))
         })
         .collect()
@@ -274,7 +273,7 @@ fn multiply_accumulate(
                     }
                 };
                 let term = Term { x, y: [factor[0].tower(i), factor[1].tower(i)] };
-                tower.kernels.dot2([&mut *first, &mut *second], &[term]);
+                tower.kernels.dot2([&mut *first, &mut *second], &[term], Mode::Add);
             }
         });
 }
@@ -288,15 +287,13 @@ fn outer_sums(
     keys: &RotationKeys,
 ) -> Result<Vec<Halves>, CkksError> {
     let ring = context.ring();
-    let basis = context.key_basis(level);
     let mut outputs: Vec<Option<Halves>> = vec![None; plan.n_outputs];
     for (group, [first, second]) in plan.groups.iter().zip(sums) {
         let rotated = if group.giant.is_zero() {
             [first, second]
         } else {
             let digits = decompose(context, level, &mod_down(context, level, &second));
-            let mut switched = [first, ring.zero(basis)];
-            accumulate(context, &digits, keys.get(group.giant, level)?, &mut switched);
+            let switched = multiply(context, &digits, keys.get(group.giant, level)?, Some(first));
             rotate_halves(context, &switched, group.giant)
         };
         match &mut outputs[group.output] {

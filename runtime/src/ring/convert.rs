@@ -5,12 +5,13 @@
 //! contraction, so all kernels agree on it; next to ±D/2 it may pick the other neighbor, which is
 //! as good a representative.
 
+use super::buffer::Buffer;
 use super::kernels::Instructions;
 use super::modulus::{Modulus, ShoupConstant};
 use super::scalar;
 #[cfg(target_arch = "x86_64")]
 use super::simd;
-use super::tower::{Ring, Tower};
+use super::tower::Ring;
 
 /// Converts from a fixed set of towers to any tower of the ring.
 #[derive(Clone, Debug)]
@@ -26,8 +27,6 @@ struct Source {
     modulus: Modulus,
     /// (D/d)⁻¹ mod d.
     weight: ShoupConstant,
-    /// 1/d.
-    reciprocal: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +44,7 @@ struct Target {
 #[derive(Debug)]
 pub struct Weighted {
     n: usize,
-    residues: Vec<u64>,
+    residues: Buffer,
     overflow: Vec<f64>,
 }
 
@@ -61,7 +60,6 @@ impl BaseConverter {
             tower,
             modulus,
             weight: modulus.shoup(modulus.inv(product_without(modulus, Some(i)))),
-            reciprocal: 1.0 / modulus.value() as f64,
         });
         let targets = ring.towers().iter().map(|tower| {
             let q = tower.modulus;
@@ -74,14 +72,11 @@ impl BaseConverter {
     /// Prepares residues in coefficient form: `x[i]` belongs to the i-th source, in [0, d).
     pub fn weigh(&self, ring: &Ring, x: &[&[u64]]) -> Weighted {
         let n = ring.n();
-        let mut residues = x.concat();
+        let mut residues = Buffer::unset(x.len() * n);
         let mut overflow = vec![0.0; n];
-        for (source, y) in self.sources.iter().zip(residues.chunks_exact_mut(n)) {
-            let tower: &Tower = &ring.towers()[source.tower];
-            if self.sources.len() > 1 {
-                tower.kernels.mul_scalar_assign(y, source.weight);
-            }
-            overflow.iter_mut().zip(&*y).for_each(|(v, &y)| *v += y as f64 * source.reciprocal);
+        for ((source, x), y) in self.sources.iter().zip(x).zip(residues.chunks_exact_mut(n)) {
+            y.copy_from_slice(x);
+            ring.towers()[source.tower].kernels.weigh(y, source.weight, &mut overflow);
         }
         overflow.iter_mut().for_each(|v| *v = v.round_ties_even());
         Weighted { n, residues, overflow }

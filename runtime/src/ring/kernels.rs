@@ -1,7 +1,7 @@
 //! The element-wise kernels of one prime, scalar or SIMD, chosen once.
 
 use super::modulus::{Modulus, ShoupConstant};
-use super::scalar::{self, Term};
+use super::scalar::{self, Mode, Term};
 use super::simd;
 
 /// Which instructions a ring may use.
@@ -81,22 +81,31 @@ impl Kernels {
         scalar::mul_scalar_assign(self.modulus, a, w);
     }
 
-    /// a ← (a - b)·w.
-    pub fn sub_mul_scalar_assign(&self, a: &mut [u64], b: &[u64], w: ShoupConstant) {
+    /// b ← (a - b)·w.
+    pub fn sub_mul_scalar_from(&self, b: &mut [u64], a: &[u64], w: ShoupConstant) {
         #[cfg(target_arch = "x86_64")]
         if let Some(fma) = &self.fma {
-            return fma.sub_mul_scalar_assign(a, b, w);
+            return fma.sub_mul_scalar_from(b, a, w);
         }
-        scalar::sub_mul_scalar_assign(self.modulus, a, b, w);
+        scalar::sub_mul_scalar_from(self.modulus, b, a, w);
     }
 
-    /// sums\[h\] ← sums\[h\] + Σ x·y\[h\].
-    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>]) {
+    /// sums\[h\] ← Σ x·y\[h\], plus what it held if the mode says so.
+    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
         #[cfg(target_arch = "x86_64")]
         if let Some(fma) = &self.fma {
-            return fma.dot2(sums, terms);
+            return fma.dot2(sums, terms, mode);
         }
-        scalar::dot2(self.modulus, sums, terms);
+        scalar::dot2(self.modulus, sums, terms, mode);
+    }
+
+    /// y ← y·w, overflow ← overflow + y/q; one source of a base conversion.
+    pub fn weigh(&self, y: &mut [u64], w: ShoupConstant, overflow: &mut [f64]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.weigh(y, w, overflow);
+        }
+        scalar::weigh(self.modulus, y, w, overflow);
     }
 
     /// Integral doubles of any size to residues.

@@ -5,6 +5,7 @@
 //! ([`scalar`]); the kernels in [`simd`] are chosen per prime when the ring is built, and give the same bits.
 
 pub mod automorphism;
+pub mod buffer;
 pub mod convert;
 pub mod kernels;
 pub mod modulus;
@@ -16,6 +17,7 @@ pub mod simd;
 mod tower;
 
 pub use automorphism::Automorphism;
+pub use buffer::Buffer;
 pub use convert::BaseConverter;
 pub use kernels::Kernels;
 pub use modulus::Modulus;

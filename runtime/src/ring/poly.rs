@@ -2,8 +2,9 @@
 
 use std::marker::PhantomData;
 
-use aligned_vec::{AVec, ConstAlign};
 use zeroize::Zeroize;
+
+use super::buffer::Buffer;
 
 /// Which primes a polynomial has residues for: the first `n_q` of the chain, then `n_special` special ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl Form for NttForm {}
 pub struct Poly<F> {
     n: usize,
     basis: Basis,
-    data: AVec<u64, ConstAlign<64>>,
+    data: Buffer,
     form: PhantomData<fn() -> F>,
 }
 
@@ -53,9 +54,12 @@ impl<F> Clone for Poly<F> {
 impl<F> Poly<F> {
     /// The zero polynomial of degree bound `n`.
     pub fn zero(n: usize, basis: Basis) -> Self {
-        let mut data = AVec::with_capacity(64, n * basis.len());
-        data.resize(n * basis.len(), 0);
-        Self { n, basis, data, form: PhantomData }
+        Self { n, basis, data: Buffer::zeroed(n * basis.len()), form: PhantomData }
+    }
+
+    /// A polynomial with arbitrary residues, for whoever writes all of them.
+    pub fn unset(n: usize, basis: Basis) -> Self {
+        Self { n, basis, data: Buffer::unset(n * basis.len()), form: PhantomData }
     }
 
     /// Takes residues laid out tower by tower; none when their number does not fit.
@@ -63,7 +67,7 @@ impl<F> Poly<F> {
         (residues.len() == n * basis.len()).then(|| Self {
             n,
             basis,
-            data: AVec::from_slice(64, residues),
+            data: Buffer::copy_of(residues),
             form: PhantomData,
         })
     }
@@ -113,6 +117,6 @@ impl<F> Poly<F> {
 
 impl<F> Zeroize for Poly<F> {
     fn zeroize(&mut self) {
-        self.data.as_mut_slice().zeroize();
+        self.data.zeroize();
     }
 }

@@ -13,6 +13,15 @@ pub struct Term<'a> {
     pub y: [&'a [u64]; 2],
 }
 
+/// Whether a kernel replaces what its result held or adds to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The old contents do not matter.
+    Set,
+    /// The old contents, in [0, q), are a summand.
+    Add,
+}
+
 /// a ← a + b.
 pub fn add_assign(q: Modulus, a: &mut [u64], b: &[u64]) {
     a.iter_mut().zip(b).for_each(|(a, &b)| *a = q.add(*a, b));
@@ -41,16 +50,19 @@ pub fn mul_scalar_assign(q: Modulus, a: &mut [u64], w: ShoupConstant) {
     a.iter_mut().for_each(|a| *a = q.mul_shoup(*a, w));
 }
 
-/// a ← (a - b)·w.
-pub fn sub_mul_scalar_assign(q: Modulus, a: &mut [u64], b: &[u64], w: ShoupConstant) {
-    a.iter_mut().zip(b).for_each(|(a, &b)| *a = q.mul_shoup(*a + q.value() - b, w));
+/// b ← (a - b)·w.
+pub fn sub_mul_scalar_from(q: Modulus, b: &mut [u64], a: &[u64], w: ShoupConstant) {
+    b.iter_mut().zip(a).for_each(|(b, &a)| *b = q.mul_shoup(a + q.value() - *b, w));
 }
 
-/// sums\[h\] ← sums\[h\] + Σ x·y\[h\] over the terms.
-pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>]) {
+/// sums\[h\] ← Σ x·y\[h\] over the terms, plus what it held if the mode says so.
+pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
     // Sixteen products of 61-bit residues stay below 2^126.
     const BATCH: usize = 16;
     for (h, sum) in sums.into_iter().enumerate() {
+        if mode == Mode::Set {
+            sum.fill(0);
+        }
         for batch in terms.chunks(BATCH) {
             for (i, sum) in sum.iter_mut().enumerate() {
                 let mut wide = u128::from(*sum);
@@ -61,6 +73,15 @@ pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>]) {
                 *sum = q.reduce_u128(wide);
             }
         }
+    }
+}
+
+/// Prepares one source of a base conversion: y ← y·w, overflow ← overflow + y/d.
+pub fn weigh(d: Modulus, y: &mut [u64], w: ShoupConstant, overflow: &mut [f64]) {
+    let reciprocal = 1.0 / d.value() as f64;
+    for (y, v) in y.iter_mut().zip(overflow) {
+        *y = d.mul_shoup(*y, w);
+        *v += *y as f64 * reciprocal;
     }
 }
 

@@ -114,6 +114,11 @@ impl Ring {
         Poly::zero(self.n, basis)
     }
 
+    /// A polynomial with arbitrary residues, for whoever writes all of them.
+    pub fn unset<F>(&self, basis: Basis) -> Poly<F> {
+        Poly::unset(self.n, basis)
+    }
+
     /// Runs `f` on every tower of `poly`, in parallel.
     pub fn for_each_tower<F>(&self, poly: &mut Poly<F>, f: impl Fn(&Tower, usize, &mut [u64]) + Sync) {
         let basis = poly.basis();
@@ -152,7 +157,7 @@ impl Ring {
 
     /// a·b.
     pub fn mul(&self, a: &Poly<NttForm>, b: &Poly<NttForm>) -> Poly<NttForm> {
-        let mut out = self.zero(a.basis());
+        let mut out = self.unset(a.basis());
         self.for_each_tower(&mut out, |tower, i, out| tower.kernels.mul_into(out, a.tower(i), b.tower(i)));
         out
     }

@@ -47,6 +47,13 @@ pub(super) fn store(out: &mut [u64; 4], x: V) {
     unsafe { _mm256_storeu_pd(out.as_mut_ptr().cast(), x) }
 }
 
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn store_f64(out: &mut [f64; 4], x: V) {
+    // SAFETY: the reference covers the 32 bytes written, and the store needs no alignment.
+    unsafe { _mm256_storeu_pd(out.as_mut_ptr(), x) }
+}
+
 /// Integers in [0, 2^52) to doubles.
 #[inline]
 #[target_feature(enable = "avx2,fma")]

@@ -2,10 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::{Prime, V, load, load_f64, load_int, splat, store};
+use super::lanes::{Prime, V, load, load_f64, load_int, splat, store, store_f64, to_int};
 use super::{FMA_PRIME_BOUND, FmaToken};
 use crate::ring::modulus::{Modulus, ShoupConstant};
-use crate::ring::scalar::{self, Term};
+use crate::ring::scalar::{self, Mode, Term};
 
 /// Element-wise operations in double precision; every result has the bits of [`scalar`].
 #[derive(Clone, Debug)]
@@ -62,25 +62,32 @@ impl FmaPointwise {
         with_features!(mul_scalar_assign(self.q, a, w));
     }
 
-    /// See [`scalar::sub_mul_scalar_assign`].
-    pub fn sub_mul_scalar_assign(&self, a: &mut [u64], b: &[u64], w: ShoupConstant) {
+    /// See [`scalar::sub_mul_scalar_from`].
+    pub fn sub_mul_scalar_from(&self, b: &mut [u64], a: &[u64], w: ShoupConstant) {
         assert_eq!(a.len(), b.len());
-        with_features!(sub_mul_scalar_assign(self.q, a, b, w));
+        with_features!(sub_mul_scalar_from(self.q, b, a, w));
+    }
+
+    /// See [`scalar::weigh`].
+    pub fn weigh(&self, y: &mut [u64], w: ShoupConstant, overflow: &mut [f64]) {
+        assert_eq!(y.len(), overflow.len());
+        with_features!(weigh(self.q, y, w, overflow));
     }
 
     /// See [`scalar::dot2`].
-    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>]) {
+    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], mut mode: Mode) {
         let n = sums[0].len();
         let fits = |term: &Term<'_>| {
             let run = n / term.x.len();
             term.y[0].len() == n && term.y[1].len() == n && run * term.x.len() == n
         };
-        if !n.is_multiple_of(8) || sums[1].len() != n || !terms.iter().all(fits) {
-            return scalar::dot2(self.q, sums, terms);
+        if terms.is_empty() || !n.is_multiple_of(8) || sums[1].len() != n || !terms.iter().all(fits) {
+            return scalar::dot2(self.q, sums, terms, mode);
         }
         let [first, second] = sums;
         for batch in terms.chunks(self.batch) {
-            with_features!(dot2(self.q, self.anchor, first, second, batch));
+            with_features!(dot2(self.q, self.anchor, [first, second], batch, mode));
+            mode = Mode::Add;
         }
     }
 
@@ -147,16 +154,32 @@ fn mul_scalar_assign(q: Modulus, a: &mut [u64], w: ShoupConstant) {
 }
 
 #[target_feature(enable = "avx2,fma")]
-fn sub_mul_scalar_assign(q: Modulus, a: &mut [u64], b: &[u64], w: ShoupConstant) {
+fn sub_mul_scalar_from(q: Modulus, b: &mut [u64], a: &[u64], w: ShoupConstant) {
     let prime = Prime::new(q.value());
     let (w_lane, wp) = constant(q, w.value());
-    let (a, a_tail) = a.as_chunks_mut::<4>();
-    let (b, b_tail) = b.as_chunks::<4>();
-    for (a, b) in a.iter_mut().zip(b) {
+    let (b, b_tail) = b.as_chunks_mut::<4>();
+    let (a, a_tail) = a.as_chunks::<4>();
+    for (b, a) in b.iter_mut().zip(a) {
         let diff = _mm256_sub_pd(load_int(a), load_int(b));
-        store(a, prime.canonical_small(prime.mul_const(diff, w_lane, wp)));
+        store(b, prime.canonical_small(prime.mul_const(diff, w_lane, wp)));
     }
-    scalar::sub_mul_scalar_assign(q, a_tail, b_tail, w);
+    scalar::sub_mul_scalar_from(q, b_tail, a_tail, w);
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn weigh(d: Modulus, y: &mut [u64], w: ShoupConstant, overflow: &mut [f64]) {
+    let prime = Prime::new(d.value());
+    let (w_lane, wp) = constant(d, w.value());
+    let (y, y_tail) = y.as_chunks_mut::<4>();
+    let (v, v_tail) = overflow.as_chunks_mut::<4>();
+    for (y, v) in y.iter_mut().zip(v) {
+        let product = prime.add_if_negative(prime.mul_const(load_int(y), w_lane, wp));
+        // Multiplied and added in two steps, as the scalar twin does.
+        let sum = _mm256_add_pd(load_f64(v), _mm256_mul_pd(product, prime.inv));
+        store(y, to_int(product));
+        store_f64(v, sum);
+    }
+    scalar::weigh(d, y_tail, w, v_tail);
 }
 
 /// A balanced constant and its quotient in every lane.
@@ -182,15 +205,18 @@ fn accumulate(high: &mut V, low: &mut V, a: V, b: V) {
 
 /// At most 2^52/p terms; n is a multiple of eight.
 #[target_feature(enable = "avx2,fma")]
-fn dot2(q: Modulus, anchor: f64, first: &mut [u64], second: &mut [u64], terms: &[Term<'_>]) {
+fn dot2(q: Modulus, anchor: f64, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
     let prime = Prime::new(q.value());
     let start = splat(anchor);
+    let [first, second] = sums;
     let first = first.as_chunks_mut::<4>().0.as_chunks_mut::<2>().0;
     let second = second.as_chunks_mut::<4>().0.as_chunks_mut::<2>().0;
     for (i, (first, second)) in first.iter_mut().zip(second).enumerate() {
         let mut high = [[start; 2]; 2];
-        let mut low =
-            [[load_int(&first[0]), load_int(&first[1])], [load_int(&second[0]), load_int(&second[1])]];
+        let mut low = [[_mm256_setzero_pd(); 2]; 2];
+        if mode == Mode::Add {
+            low = [[load_int(&first[0]), load_int(&first[1])], [load_int(&second[0]), load_int(&second[1])]];
+        }
         for term in terms {
             let run = term.y[0].len() / term.x.len();
             let x = [spread(term.x, run, 2 * i), spread(term.x, run, 2 * i + 1)];
@@ -218,7 +244,7 @@ fn spread(x: &[u64], run: usize, i: usize) -> V {
             let (low, high) = (x[2 * i] as f64, x[2 * i + 1] as f64);
             _mm256_setr_pd(low, low, high, high)
         }
-        _ => splat(x[4 * i / run] as f64),
+        _ => splat(x[(4 * i) >> run.trailing_zeros()] as f64),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{PRIMES, residues, rng};
 use crate::ring::kernels::{Instructions, Kernels};
 use crate::ring::modulus::Modulus;
-use crate::ring::scalar::{self, Term};
+use crate::ring::scalar::{self, Mode, Term};
 
 /// Runs `check` for every prime and length with the scalar and the best kernels.
 fn for_each_case(lengths: &[usize], check: impl Fn(Modulus, &Kernels, usize)) {
@@ -38,8 +38,8 @@ fn element_wise_kernels_agree_with_scalar() {
         scalar::mul_scalar_assign(q, &mut expected, w);
         kernels.mul_scalar_assign(&mut found, w);
         assert_eq!(found, expected);
-        scalar::sub_mul_scalar_assign(q, &mut expected, &a, w);
-        kernels.sub_mul_scalar_assign(&mut found, &a, w);
+        scalar::sub_mul_scalar_from(q, &mut expected, &a, w);
+        kernels.sub_mul_scalar_from(&mut found, &a, w);
         assert_eq!(found, expected);
         scalar::neg_assign(q, &mut expected);
         kernels.neg_assign(&mut found);
@@ -77,12 +77,28 @@ fn inner_products_agree_with_scalar_for_any_number_of_terms() {
             let y = [worst.clone(), residues(&mut rng, q.value(), len)];
             let terms: Vec<Term<'_>> = shared.iter().map(|x| Term { x, y: [&y[0], &y[1]] }).collect();
             let (mut expected, mut found) = ([worst.clone(), y[1].clone()], [worst.clone(), y[1].clone()]);
-            let [a, b] = &mut expected;
-            scalar::dot2(q, [a, b], &terms);
-            let [a, b] = &mut found;
-            kernels.dot2([a, b], &terms);
-            assert_eq!(found, expected, "{n_terms} terms of {len} modulo {}", q.value());
+            for mode in [Mode::Add, Mode::Set] {
+                let [a, b] = &mut expected;
+                scalar::dot2(q, [a, b], &terms, mode);
+                let [a, b] = &mut found;
+                kernels.dot2([a, b], &terms, mode);
+                assert_eq!(found, expected, "{n_terms} terms of {len} modulo {}", q.value());
+            }
         }
+    });
+}
+
+#[test]
+fn weighing_agrees_with_scalar() {
+    for_each_case(&[6, 64, 67], |q, kernels, len| {
+        let mut rng = rng(5);
+        let y = residues(&mut rng, q.value(), len);
+        let w = q.shoup(residues(&mut rng, q.value(), 8)[7]);
+        let (mut expected, mut expected_overflow) = (y.clone(), vec![0.25; len]);
+        scalar::weigh(q, &mut expected, w, &mut expected_overflow);
+        let (mut found, mut found_overflow) = (y, vec![0.25; len]);
+        kernels.weigh(&mut found, w, &mut found_overflow);
+        assert_eq!((found, found_overflow), (expected, expected_overflow));
     });
 }
 

@@ -1,0 +1,151 @@
+//! Large word buffers that are used again instead of going back to the operating system.
+//!
+//! Polynomials are megabytes, and every operation makes a few. Fresh pages cost a fault each, which
+//! takes as long as the arithmetic; so a dropped buffer waits in a pool until one of its size is asked for.
+//! Whoever holds a secret in a buffer erases it before dropping it.
+
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+
+use aligned_vec::{AVec, ConstAlign};
+
+/// Bytes that may wait in the pool; beyond that, buffers are freed.
+const POOL_BYTES: usize = 1 << 30;
+/// Smaller buffers are not worth the lock.
+const MIN_POOLED_WORDS: usize = 1 << 12;
+
+type Words = AVec<u64, ConstAlign<64>>;
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { by_capacity: BTreeMap::new(), bytes: 0 });
+
+struct Pool {
+    by_capacity: BTreeMap<usize, Vec<Words>>,
+    bytes: usize,
+}
+
+impl Pool {
+    /// A waiting buffer of at least `len` words and at most half as much again.
+    fn take(&mut self, len: usize) -> Option<Words> {
+        let (&capacity, waiting) = self.by_capacity.range_mut(len..=len + len / 2).next()?;
+        let words = waiting.pop()?;
+        if waiting.is_empty() {
+            self.by_capacity.remove(&capacity);
+        }
+        self.bytes -= capacity * 8;
+        Some(words)
+    }
+
+    /// Keeps a buffer, or gives it back when the pool is full.
+    fn put(&mut self, words: Words) -> Option<Words> {
+        let capacity = words.capacity();
+        if self.bytes + capacity * 8 > POOL_BYTES {
+            return Some(words);
+        }
+        self.bytes += capacity * 8;
+        self.by_capacity.entry(capacity).or_default().push(words);
+        None
+    }
+}
+
+/// Words that start at a cache line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Buffer(Words);
+
+impl Buffer {
+    /// A buffer with arbitrary contents, for whoever writes every word.
+    pub fn unset(len: usize) -> Self {
+        if len < MIN_POOLED_WORDS {
+            return Self::fresh(len);
+        }
+        let waiting = POOL.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take(len);
+        match waiting {
+            Some(mut words) => {
+                words.resize(len, 0);
+                Self(words)
+            }
+            None => Self::fresh(len),
+        }
+    }
+
+    /// A buffer of zeros.
+    pub fn zeroed(len: usize) -> Self {
+        let mut buffer = Self::unset(len);
+        buffer.fill(0);
+        buffer
+    }
+
+    /// A copy of `words`.
+    pub fn copy_of(words: &[u64]) -> Self {
+        let mut buffer = Self::unset(words.len());
+        buffer.copy_from_slice(words);
+        buffer
+    }
+
+    /// Forgets the words from `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
+    fn fresh(len: usize) -> Self {
+        let mut words = AVec::with_capacity(64, len);
+        words.resize(len, 0);
+        Self(words)
+    }
+}
+
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        Self::copy_of(self)
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        &mut self.0
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.0.capacity() < MIN_POOLED_WORDS {
+            return;
+        }
+        let words = std::mem::replace(&mut self.0, AVec::new(64));
+        let surplus = POOL.lock().unwrap_or_else(std::sync::PoisonError::into_inner).put(words);
+        // Freed after the lock is released.
+        drop(surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_used_buffer_comes_back_zeroed_and_with_the_right_length() {
+        for len in [1 << 12, 5000, 1 << 13] {
+            let mut buffer = Buffer::zeroed(len);
+            buffer.fill(7);
+            drop(buffer);
+            let again = Buffer::zeroed(len - 100);
+            assert_eq!(again.len(), len - 100);
+            assert!(again.iter().all(|&word| word == 0));
+        }
+    }
+
+    #[test]
+    fn buffers_start_at_a_cache_line() {
+        for len in [1, 100, 10_000] {
+            assert_eq!(Buffer::unset(len).as_ptr() as usize % 64, 0);
+        }
+    }
+}
