@@ -12,7 +12,8 @@ use crate::ring::{Basis, NttForm, Poly};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoding {
     pub(super) coeffs: Vec<f64>,
-    pub(super) run: usize,
+    /// Largest magnitude of a coefficient.
+    pub(super) max: f64,
     pub(super) scale: Scale,
 }
 

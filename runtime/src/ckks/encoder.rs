@@ -67,16 +67,15 @@ impl<'a> Encoder<'a> {
         let Complex { mut re, im } = self.context.fft().slots_to_coeffs(&repeated);
         re.extend(im);
         let factor = scale.value() / period as f64;
-        let mut total = 0.0;
-        for c in &mut re {
-            *c = (*c * factor).round_ties_even();
-            total += c.abs();
-        }
-        if !f64::is_finite(total) {
+        // Any kernels will do; rounding has no modulus.
+        re.iter_mut().for_each(|c| *c *= factor);
+        self.context.ring().towers()[0].kernels.round(&mut re);
+        let max = re.iter().fold(0.0, |max, c| if c.abs() <= max { max } else { c.abs() });
+        if !f64::is_finite(max) {
             let worst = values.iter().position(|v| !(v * scale.value()).is_finite()).unwrap_or(0);
             return Err(CkksError::Unencodable { slot: worst, value: values[worst], scale });
         }
-        Ok(Encoding { coeffs: re, run: slots / period, scale })
+        Ok(Encoding { coeffs: re, max, scale })
     }
 
     /// The other half of encoding: residues in NTT form over `basis`.
@@ -138,8 +137,7 @@ impl<'a> Encoder<'a> {
 impl Encoding {
     /// Residues of one tower in NTT form.
     pub(super) fn transform_tower(&self, tower: &Tower, out: &mut [u64]) {
-        tower.kernels.reduce_f64(out, &self.coeffs);
-        tower.ntt.forward_subring(out);
+        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max);
     }
 }
 

@@ -16,7 +16,7 @@ use super::key_switch::{decompose, mod_down, multiply};
 use super::keys::RotationKeys;
 use super::{CkksError, Context, Evaluator, Rotation};
 use crate::ring::scalar::{Mode, Term};
-use crate::ring::{NttForm, Poly};
+use crate::ring::{Buffer, NttForm, Poly};
 
 /// What to compute; rotations and diagonals only, no values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -109,6 +109,9 @@ pub fn evaluate(
     }
     Ok(outputs)
 }
+
+/// Transformed diagonals that meet one inner product; more would leave the second cache.
+const BATCH: usize = 4;
 
 /// Both halves of a ciphertext over the key basis, multiplied by P.
 type Halves = [Poly<NttForm>; 2];
@@ -259,21 +262,29 @@ fn multiply_accumulate(
         .enumerate()
         .for_each(|(i, (first, second))| {
             let tower = ring.tower(basis, i);
-            let mut scratch = Vec::new();
-            for (diagonal, factor) in diagonals.iter().zip(factors) {
-                let x = match diagonal {
-                    Diagonal::Encoding(encoding) => {
-                        scratch.resize(encoding.coeffs.len(), 0);
-                        encoding.transform_tower(tower, &mut scratch);
-                        &scratch[..]
+            let mut scratch = Buffer::unset(BATCH * n);
+            for (diagonals, factors) in diagonals.chunks(BATCH).zip(factors.chunks(BATCH)) {
+                for (diagonal, out) in diagonals.iter().zip(scratch.chunks_exact_mut(n)) {
+                    if let Diagonal::Encoding(encoding) = diagonal {
+                        encoding.transform_tower(tower, &mut out[..encoding.coeffs.len()]);
                     }
-                    Diagonal::Plaintext(plain) => {
-                        let above = plain.basis().n_q - basis.n_q;
-                        plain.poly.tower(if i < basis.n_q { i } else { i + above })
-                    }
-                };
-                let term = Term { x, y: [factor[0].tower(i), factor[1].tower(i)] };
-                tower.kernels.dot2([&mut *first, &mut *second], &[term], Mode::Add);
+                }
+                let terms: Vec<Term<'_>> = diagonals
+                    .iter()
+                    .zip(scratch.chunks_exact(n))
+                    .zip(factors)
+                    .map(|((diagonal, scratch), factor)| Term {
+                        x: match diagonal {
+                            Diagonal::Encoding(encoding) => &scratch[..encoding.coeffs.len()],
+                            Diagonal::Plaintext(plain) => {
+                                let above = plain.basis().n_q - basis.n_q;
+                                plain.poly.tower(if i < basis.n_q { i } else { i + above })
+                            }
+                        },
+                        y: [factor[0].tower(i), factor[1].tower(i)],
+                    })
+                    .collect();
+                tower.kernels.dot2([&mut *first, &mut *second], &terms, Mode::Add);
             }
         });
 }

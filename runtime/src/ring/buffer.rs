@@ -17,34 +17,48 @@ const MIN_POOLED_WORDS: usize = 1 << 12;
 
 type Words = AVec<u64, ConstAlign<64>>;
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { by_capacity: BTreeMap::new(), bytes: 0 });
+static POOL: Mutex<Pool> = Mutex::new(Pool { classes: BTreeMap::new(), bytes: 0, clock: 0 });
 
+/// Waiting buffers by capacity.
 struct Pool {
-    by_capacity: BTreeMap<usize, Vec<Words>>,
+    classes: BTreeMap<usize, Class>,
     bytes: usize,
+    clock: u64,
+}
+
+#[derive(Default)]
+struct Class {
+    waiting: Vec<Words>,
+    last_used: u64,
 }
 
 impl Pool {
     /// A waiting buffer of at least `len` words and at most half as much again.
     fn take(&mut self, len: usize) -> Option<Words> {
-        let (&capacity, waiting) = self.by_capacity.range_mut(len..=len + len / 2).next()?;
-        let words = waiting.pop()?;
-        if waiting.is_empty() {
-            self.by_capacity.remove(&capacity);
-        }
+        self.clock += 1;
+        let fitting = self.classes.range_mut(len..=len + len / 2);
+        let (capacity, class) = fitting.into_iter().find(|(_, class)| !class.waiting.is_empty())?;
+        class.last_used = self.clock;
         self.bytes -= capacity * 8;
-        Some(words)
+        class.waiting.pop()
     }
 
-    /// Keeps a buffer, or gives it back when the pool is full.
-    fn put(&mut self, words: Words) -> Option<Words> {
+    /// Keeps a buffer; the size that was not used for longest makes room. Returns what is to be freed.
+    fn put(&mut self, words: Words) -> Vec<Words> {
+        self.clock += 1;
         let capacity = words.capacity();
-        if self.bytes + capacity * 8 > POOL_BYTES {
-            return Some(words);
-        }
+        let class = self.classes.entry(capacity).or_default();
+        class.last_used = self.clock;
+        class.waiting.push(words);
         self.bytes += capacity * 8;
-        self.by_capacity.entry(capacity).or_default().push(words);
-        None
+        let mut surplus = Vec::new();
+        while self.bytes > POOL_BYTES {
+            let idle = self.classes.iter().filter(|(_, class)| !class.waiting.is_empty());
+            let Some((&capacity, _)) = idle.min_by_key(|(_, class)| class.last_used) else { break };
+            surplus.extend(self.classes.get_mut(&capacity).and_then(|class| class.waiting.pop()));
+            self.bytes -= capacity * 8;
+        }
+        surplus
     }
 }
 

@@ -75,10 +75,11 @@ impl BaseConverter {
         let mut residues = Buffer::unset(x.len() * n);
         let mut overflow = vec![0.0; n];
         for ((source, x), y) in self.sources.iter().zip(x).zip(residues.chunks_exact_mut(n)) {
-            y.copy_from_slice(x);
-            ring.towers()[source.tower].kernels.weigh(y, source.weight, &mut overflow);
+            ring.towers()[source.tower].kernels.weigh(y, x, source.weight, &mut overflow);
         }
-        overflow.iter_mut().for_each(|v| *v = v.round_ties_even());
+        if let Some(source) = self.sources.first() {
+            ring.towers()[source.tower].kernels.round(&mut overflow);
+        }
         Weighted { n, residues, overflow }
     }
 

@@ -99,13 +99,22 @@ impl Kernels {
         scalar::dot2(self.modulus, sums, terms, mode);
     }
 
-    /// y ← y·w, overflow ← overflow + y/q; one source of a base conversion.
-    pub fn weigh(&self, y: &mut [u64], w: ShoupConstant, overflow: &mut [f64]) {
+    /// y ← x·w, overflow ← overflow + y/q; one source of a base conversion.
+    pub fn weigh(&self, y: &mut [u64], x: &[u64], w: ShoupConstant, overflow: &mut [f64]) {
         #[cfg(target_arch = "x86_64")]
         if let Some(fma) = &self.fma {
-            return fma.weigh(y, w, overflow);
+            return fma.weigh(y, x, w, overflow);
         }
-        scalar::weigh(self.modulus, y, w, overflow);
+        scalar::weigh(self.modulus, y, x, w, overflow);
+    }
+
+    /// Rounds to the nearest integers, ties to even.
+    pub fn round(&self, x: &mut [f64]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.round(x);
+        }
+        scalar::round(x);
     }
 
     /// Integral doubles of any size to residues.

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use super::kernels::Instructions;
+use super::kernels::{Instructions, Kernels};
 use super::modulus::Modulus;
 #[cfg(target_arch = "x86_64")]
 use super::simd;
@@ -67,9 +67,25 @@ impl Ntt {
         }
     }
 
-    /// Transforms a polynomial in X^k given by its n/k coefficients, k = n / buf.len() a power of two.
+    /// Transforms a polynomial in X^k given by its n/k integral coefficients, k = n / out.len() a power of two.
     ///
-    /// Its full transform has every entry of the result k times in a row.
+    /// Its full transform has every entry of the result k times in a row. `max` bounds the coefficients.
+    ///
+    /// # Panics
+    /// When the lengths differ or do not divide the size.
+    pub fn forward_f64(&self, kernels: &Kernels, out: &mut [u64], coeffs: &[f64], max: f64) {
+        #[cfg(target_arch = "x86_64")]
+        if let Engine::Fma(plan) = &self.subring(out.len()).map_or(&self.engine, |smaller| &smaller.engine)
+            && coeffs.len() == plan.size()
+            && max <= self.modulus.value() as f64
+        {
+            return plan.forward_f64(out, coeffs);
+        }
+        kernels.reduce_f64(out, coeffs);
+        self.forward_subring(out);
+    }
+
+    /// Transforms a polynomial in X^k given by its n/k residues, as [`Ntt::forward_f64`].
     ///
     /// # Panics
     /// When the length does not divide the size.
@@ -79,11 +95,7 @@ impl Ntt {
         if run == 1 {
             return self.forward(buf);
         }
-        let smaller = self.smaller[run.trailing_zeros() as usize - 1].get_or_init(|| {
-            let plan = Self::new(self.modulus, self.n / run, self.instructions)?;
-            (plan.root == self.modulus.pow(self.root, run as u64)).then(|| Box::new(plan))
-        });
-        match smaller {
+        match self.subring(buf.len()) {
             Some(plan) => plan.forward(buf),
             // Too small for the library, or it picked another root there: transform in full.
             None => {
@@ -93,6 +105,19 @@ impl Ntt {
                 buf.iter_mut().zip(full.iter().step_by(run)).for_each(|(x, &v)| *x = v);
             }
         }
+    }
+
+    /// The plan for `size` < n coefficients with the matching root, if the library has it.
+    fn subring(&self, size: usize) -> Option<&Ntt> {
+        let run = self.n / size;
+        if run < 2 {
+            return None;
+        }
+        let smaller = self.smaller[run.trailing_zeros() as usize - 1].get_or_init(|| {
+            let plan = Self::new(self.modulus, self.n / run, self.instructions)?;
+            (plan.root == self.modulus.pow(self.root, run as u64)).then(|| Box::new(plan))
+        });
+        smaller.as_deref()
     }
 
     /// Values in [0, q) to coefficients in [0, q).

@@ -76,13 +76,18 @@ pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
     }
 }
 
-/// Prepares one source of a base conversion: y ← y·w, overflow ← overflow + y/d.
-pub fn weigh(d: Modulus, y: &mut [u64], w: ShoupConstant, overflow: &mut [f64]) {
+/// Prepares one source of a base conversion: y ← x·w, overflow ← overflow + y/d.
+pub fn weigh(d: Modulus, y: &mut [u64], x: &[u64], w: ShoupConstant, overflow: &mut [f64]) {
     let reciprocal = 1.0 / d.value() as f64;
-    for (y, v) in y.iter_mut().zip(overflow) {
-        *y = d.mul_shoup(*y, w);
+    for ((y, &x), v) in y.iter_mut().zip(x).zip(overflow) {
+        *y = d.mul_shoup(x, w);
         *v += *y as f64 * reciprocal;
     }
+}
+
+/// Rounds to the nearest integers, ties to even.
+pub fn round(x: &mut [f64]) {
+    x.iter_mut().for_each(|x| *x = x.round_ties_even());
 }
 
 /// Base conversion to one prime: out ← Σ yᵢ·cᵢ - v·d.

@@ -63,15 +63,32 @@ impl FmaNtt {
         }
     }
 
+    /// The number of coefficients.
+    pub fn size(&self) -> usize {
+        self.n
+    }
+
     /// Coefficients in [0, p), in order, to values in [0, p), bit-reversed.
     pub fn forward(&self, buf: &mut [u64]) {
+        self.run_forward::<true>(buf);
+    }
+
+    /// Integral coefficients in [-p, p], in order, to values in [0, p), bit-reversed.
+    pub fn forward_f64(&self, out: &mut [u64], coeffs: &[f64]) {
+        assert_eq!(out.len(), coeffs.len());
+        // Adding zero turns a negative zero into a positive one.
+        out.iter_mut().zip(coeffs).for_each(|(out, &c)| *out = (c + 0.0).to_bits());
+        self.run_forward::<false>(out);
+    }
+
+    fn run_forward<const INTEGER: bool>(&self, buf: &mut [u64]) {
         assert_eq!(buf.len(), self.n);
         // SAFETY: the token in `self` proves that the CPU has AVX2 and FMA.
         unsafe {
             if self.q.value() < SMALL_PRIME_BOUND {
-                forward::<false>(self, buf);
+                forward::<INTEGER, false>(self, buf);
             } else {
-                forward::<true>(self, buf);
+                forward::<INTEGER, true>(self, buf);
             }
         }
     }
@@ -319,7 +336,7 @@ fn inner_pass<const FORWARD: bool, const LARGE: bool>(
 }
 
 #[target_feature(enable = "avx2,fma")]
-fn forward<const LARGE: bool>(plan: &FmaNtt, buf: &mut [u64]) {
+fn forward<const INTEGER: bool, const LARGE: bool>(plan: &FmaNtt, buf: &mut [u64]) {
     let prime = Prime::new(plan.q.value());
     let table = &plan.forward.outer;
     let layers = plan.n.trailing_zeros() as usize - 3;
@@ -327,7 +344,7 @@ fn forward<const LARGE: bool>(plan: &FmaNtt, buf: &mut [u64]) {
     for single in 0..layers % 3 {
         for (i, block) in buf.chunks_exact_mut(plan.n / m).enumerate() {
             if single == 0 {
-                layer_forward::<true, LARGE>(prime, block, table[m + i]);
+                layer_forward::<INTEGER, LARGE>(prime, block, table[m + i]);
             } else {
                 layer_forward::<false, LARGE>(prime, block, table[m + i]);
             }
@@ -335,13 +352,13 @@ fn forward<const LARGE: bool>(plan: &FmaNtt, buf: &mut [u64]) {
         m *= 2;
     }
     while plan.n / m > BLOCK {
-        forward_passes::<LARGE>(plan, prime, buf, m, 0);
+        forward_passes::<INTEGER, LARGE>(plan, prime, buf, m, 0);
         m *= 8;
     }
     for (i, block) in buf.chunks_exact_mut(plan.n / m).enumerate() {
         let mut sub = 1;
         while block.len() / sub > 8 {
-            forward_passes::<LARGE>(plan, prime, block, m * sub, i * sub);
+            forward_passes::<INTEGER, LARGE>(plan, prime, block, m * sub, i * sub);
             sub *= 8;
         }
         let groups = block.len() / 32;
@@ -352,11 +369,17 @@ fn forward<const LARGE: bool>(plan: &FmaNtt, buf: &mut [u64]) {
 /// One merged pass over every block of `part`, which holds blocks `first`… of the layer with `m` blocks.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn forward_passes<const LARGE: bool>(plan: &FmaNtt, prime: Prime, part: &mut [u64], m: usize, first: usize) {
+fn forward_passes<const INTEGER: bool, const LARGE: bool>(
+    plan: &FmaNtt,
+    prime: Prime,
+    part: &mut [u64],
+    m: usize,
+    first: usize,
+) {
     for (i, block) in part.chunks_exact_mut(plan.n / m).enumerate() {
         let fan = Fan::outer(&plan.forward.outer, m, first + i, prime);
         if m == 1 {
-            pass::<true, true, LARGE>(prime, block, &fan);
+            pass::<INTEGER, true, LARGE>(prime, block, &fan);
         } else {
             pass::<false, true, LARGE>(prime, block, &fan);
         }

@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::dot::FmaDot;
 use super::lanes::{Prime, V, load, load_f64, load_int, splat, store, store_f64, to_int};
 use super::{FMA_PRIME_BOUND, FmaToken};
 use crate::ring::modulus::{Modulus, ShoupConstant};
@@ -12,10 +13,7 @@ use crate::ring::scalar::{self, Mode, Term};
 pub struct FmaPointwise {
     _token: FmaToken,
     q: Modulus,
-    /// Products that [`FmaPointwise::dot2`] may add before it reduces.
-    batch: usize,
-    /// 2^(52+k), where a batch of products stays below that value; see [`accumulate`].
-    anchor: f64,
+    dot: FmaDot,
 }
 
 /// Runs the body with the kernel's CPU features.
@@ -33,10 +31,7 @@ impl FmaPointwise {
     /// When the prime is too large.
     pub fn new(token: FmaToken, q: Modulus) -> Self {
         assert!(q.value() < FMA_PRIME_BOUND, "prime too large for double precision");
-        let p = q.value() as f64;
-        let batch = ((2f64.powi(52) / p) as usize).clamp(4, 64);
-        let anchor = 2f64.powi(((batch as f64 * p * p).log2().ceil() as i32).max(52));
-        Self { _token: token, q, batch, anchor }
+        Self { _token: token, q, dot: FmaDot::new(token, q) }
     }
 
     /// See [`scalar::add_assign`].
@@ -69,26 +64,19 @@ impl FmaPointwise {
     }
 
     /// See [`scalar::weigh`].
-    pub fn weigh(&self, y: &mut [u64], w: ShoupConstant, overflow: &mut [f64]) {
-        assert_eq!(y.len(), overflow.len());
-        with_features!(weigh(self.q, y, w, overflow));
+    pub fn weigh(&self, y: &mut [u64], x: &[u64], w: ShoupConstant, overflow: &mut [f64]) {
+        assert!(y.len() == overflow.len() && x.len() == y.len());
+        with_features!(weigh(self.q, y, x, w, overflow));
     }
 
     /// See [`scalar::dot2`].
-    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], mut mode: Mode) {
-        let n = sums[0].len();
-        let fits = |term: &Term<'_>| {
-            let run = n / term.x.len();
-            term.y[0].len() == n && term.y[1].len() == n && run * term.x.len() == n
-        };
-        if terms.is_empty() || !n.is_multiple_of(8) || sums[1].len() != n || !terms.iter().all(fits) {
-            return scalar::dot2(self.q, sums, terms, mode);
-        }
-        let [first, second] = sums;
-        for batch in terms.chunks(self.batch) {
-            with_features!(dot2(self.q, self.anchor, [first, second], batch, mode));
-            mode = Mode::Add;
-        }
+    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
+        self.dot.dot2(sums, terms, mode);
+    }
+
+    /// Rounds to the nearest integers, ties to even; any |x| < 2^51.
+    pub fn round(&self, x: &mut [f64]) {
+        with_features!(round(x));
     }
 
     /// See [`scalar::reduce_f64`].
@@ -167,19 +155,30 @@ fn sub_mul_scalar_from(q: Modulus, b: &mut [u64], a: &[u64], w: ShoupConstant) {
 }
 
 #[target_feature(enable = "avx2,fma")]
-fn weigh(d: Modulus, y: &mut [u64], w: ShoupConstant, overflow: &mut [f64]) {
+fn weigh(d: Modulus, y: &mut [u64], x: &[u64], w: ShoupConstant, overflow: &mut [f64]) {
     let prime = Prime::new(d.value());
     let (w_lane, wp) = constant(d, w.value());
     let (y, y_tail) = y.as_chunks_mut::<4>();
+    let (x, x_tail) = x.as_chunks::<4>();
     let (v, v_tail) = overflow.as_chunks_mut::<4>();
-    for (y, v) in y.iter_mut().zip(v) {
-        let product = prime.add_if_negative(prime.mul_const(load_int(y), w_lane, wp));
+    for ((y, x), v) in y.iter_mut().zip(x).zip(v) {
+        let product = prime.add_if_negative(prime.mul_const(load_int(x), w_lane, wp));
         // Multiplied and added in two steps, as the scalar twin does.
         let sum = _mm256_add_pd(load_f64(v), _mm256_mul_pd(product, prime.inv));
         store(y, to_int(product));
         store_f64(v, sum);
     }
-    scalar::weigh(d, y_tail, w, v_tail);
+    scalar::weigh(d, y_tail, x_tail, w, v_tail);
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn round(x: &mut [f64]) {
+    let (x, tail) = x.as_chunks_mut::<4>();
+    for x in x {
+        let rounded = _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(load_f64(x));
+        store_f64(x, rounded);
+    }
+    scalar::round(tail);
 }
 
 /// A balanced constant and its quotient in every lane.
@@ -190,54 +189,10 @@ fn constant(q: Modulus, w: u64) -> (V, V) {
     (splat(balanced), splat(balanced / q.value() as f64))
 }
 
-/// Adds a·b to an exact sum held as two doubles.
-///
-/// `high` holds 2^(52+k) plus a multiple of 2^k below 2^(52+k), so the multiply-add rounds to a multiple of
-/// 2^k; what it rounds off is at most 2^(k-1), exact, and goes to `low`.
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-fn accumulate(high: &mut V, low: &mut V, a: V, b: V) {
-    let sum = _mm256_fmadd_pd(a, b, *high);
-    let taken = _mm256_sub_pd(sum, *high);
-    *low = _mm256_add_pd(*low, _mm256_fmsub_pd(a, b, taken));
-    *high = sum;
-}
-
-/// At most 2^52/p terms; n is a multiple of eight.
-#[target_feature(enable = "avx2,fma")]
-fn dot2(q: Modulus, anchor: f64, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
-    let prime = Prime::new(q.value());
-    let start = splat(anchor);
-    let [first, second] = sums;
-    let first = first.as_chunks_mut::<4>().0.as_chunks_mut::<2>().0;
-    let second = second.as_chunks_mut::<4>().0.as_chunks_mut::<2>().0;
-    for (i, (first, second)) in first.iter_mut().zip(second).enumerate() {
-        let mut high = [[start; 2]; 2];
-        let mut low = [[_mm256_setzero_pd(); 2]; 2];
-        if mode == Mode::Add {
-            low = [[load_int(&first[0]), load_int(&first[1])], [load_int(&second[0]), load_int(&second[1])]];
-        }
-        for term in terms {
-            let run = term.y[0].len() / term.x.len();
-            let x = [spread(term.x, run, 2 * i), spread(term.x, run, 2 * i + 1)];
-            for h in 0..2 {
-                let y = term.y[h].as_chunks::<4>().0;
-                for j in 0..2 {
-                    accumulate(&mut high[h][j], &mut low[h][j], x[j], load_int(&y[2 * i + j]));
-                }
-            }
-        }
-        for j in 0..2 {
-            store(&mut first[j], finish(prime, start, high[0][j], low[0][j]));
-            store(&mut second[j], finish(prime, start, high[1][j], low[1][j]));
-        }
-    }
-}
-
 /// Entries 4i … 4i+3 of a factor that repeats each of its entries `run` times.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn spread(x: &[u64], run: usize, i: usize) -> V {
+pub(super) fn spread(x: &[u64], run: usize, i: usize) -> V {
     match run {
         1 => load_int(&x.as_chunks::<4>().0[i]),
         2 => {
@@ -246,17 +201,6 @@ fn spread(x: &[u64], run: usize, i: usize) -> V {
         }
         _ => splat(x[(4 * i) >> run.trailing_zeros()] as f64),
     }
-}
-
-/// Reduces an exact sum: `high` up to p·2^52 above the anchor, `low` at most 2^52 in magnitude.
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-fn finish(prime: Prime, start: V, high: V, low: V) -> V {
-    let high = _mm256_sub_pd(high, start);
-    let k =
-        _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(_mm256_mul_pd(high, prime.inv));
-    let rest = _mm256_fnmadd_pd(k, prime.p, high);
-    prime.canonical(_mm256_add_pd(rest, low))
 }
 
 #[target_feature(enable = "avx2,fma")]

@@ -94,11 +94,14 @@ fn weighing_agrees_with_scalar() {
         let mut rng = rng(5);
         let y = residues(&mut rng, q.value(), len);
         let w = q.shoup(residues(&mut rng, q.value(), 8)[7]);
-        let (mut expected, mut expected_overflow) = (y.clone(), vec![0.25; len]);
-        scalar::weigh(q, &mut expected, w, &mut expected_overflow);
-        let (mut found, mut found_overflow) = (y, vec![0.25; len]);
-        kernels.weigh(&mut found, w, &mut found_overflow);
-        assert_eq!((found, found_overflow), (expected, expected_overflow));
+        let mut expected = (vec![0; len], vec![0.25; len]);
+        scalar::weigh(q, &mut expected.0, &y, w, &mut expected.1);
+        let mut found = (vec![0; len], vec![0.25; len]);
+        kernels.weigh(&mut found.0, &y, w, &mut found.1);
+        assert_eq!(found, expected);
+        scalar::round(&mut expected.1);
+        kernels.round(&mut found.1);
+        assert_eq!(found, expected);
     });
 }
 
