@@ -1,7 +1,10 @@
 //! The passes in their order. No fixed point over the list: each pass finishes what it starts.
 
 use crate::pass::Pass;
-use crate::{CompleteSquare, EqualizeChannels, Fuse, MoveConstants, RecordRanges, Redistribute};
+use crate::{
+    CompleteSquare, EqualizeChannels, Fuse, MergeLinear, MoveConstants, PruneChannels, RecordRanges,
+    Redistribute,
+};
 
 /// Which rewrites run. The letters are the paper's: F node fusing (§4.1), R weight redistribution (§4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,13 +42,17 @@ impl Default for Config {
 #[must_use]
 pub fn pipeline(config: Config) -> Vec<Box<dyn Pass>> {
     let redistribute = Redistribute { forward: config.forward, backward: config.backward };
-    let list: [(bool, Box<dyn Pass>); 6] = [
+    let list: [(bool, Box<dyn Pass>); 8] = [
         // Ranges come from batch normalizations, which fusing removes.
         (config.finish, Box::new(RecordRanges)),
         // Fusing first, so that redistribution sees as few donors as possible.
         (config.fuse, Box::new(Fuse)),
+        // A dead normalization is now a dead row of a convolution; it must not stand in the way of inverses.
+        (config.finish, Box::new(PruneChannels)),
         // Factors move once the nodes are final.
         (config.forward || config.backward, Box::new(redistribute)),
+        // Divisors have moved, so pooling is a plain sum.
+        (config.finish, Box::new(MergeLinear)),
         // Monic polynomials become squares.
         (config.finish, Box::new(CompleteSquare)),
         // The constants that squares leave behind go into biases.

@@ -1,0 +1,141 @@
+//! Removes channels that hold the same numbers whatever the input (DESIGN §4).
+//!
+//! A batch normalization with b1 = 0 makes its channel constant, and so is everything computed from it channel by channel.
+//! Such a channel leaves the layers that make it, and what it means to the layers after it goes into their biases.
+//! Channels that joins and activations tie together go together, so all of them must be constant.
+//!
+//! Before: verified tensor graph. After: same outputs, same depth, fewer channels.
+
+mod constant;
+mod shrink;
+
+use std::collections::BTreeMap;
+
+use fhec_ir::{Graph, NodeId, Op};
+
+use crate::pass::{Changed, Pass, PassCx, PassError};
+
+/// The pass.
+pub struct PruneChannels;
+
+const NAME: &str = "prune-channels";
+
+impl Pass for PruneChannels {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn summary(&self) -> &'static str {
+        "remove channels that do not depend on the input"
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &mut PassCx) -> Result<Changed, PassError> {
+        let groups = find(graph);
+        let images = if groups.is_empty() { Vec::new() } else { shrink::constant_images(graph, &groups)? };
+        for group in &groups {
+            shrink::apply(graph, group, &images)?;
+            cx.count("channels", group.pruned.len() as u64);
+        }
+        Ok(if groups.is_empty() { Changed::No } else { Changed::Yes })
+    }
+}
+
+/// Nodes whose channels are tied together, and the channels that leave all of them.
+struct Group {
+    /// By topological order.
+    nodes: Vec<NodeId>,
+    pruned: Vec<usize>,
+}
+
+fn find(graph: &Graph) -> Vec<Group> {
+    let constant = constant::constant_channels(graph);
+    let mut groups: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+    for (id, leader) in leaders(graph) {
+        groups.entry(leader).or_default().push(id);
+    }
+    let prunable = |nodes: &[NodeId]| -> Vec<usize> {
+        if nodes.iter().any(|&id| !can_shrink(graph, id)) {
+            return Vec::new();
+        }
+        let channels = graph.shape(nodes[0]).c;
+        let mut pruned: Vec<usize> =
+            (0..channels).filter(|&c| nodes.iter().all(|id| constant[id.index()][c])).collect();
+        // A value keeps at least one channel.
+        pruned.truncate(channels - 1);
+        pruned
+    };
+    groups
+        .into_values()
+        .map(|nodes| Group { pruned: prunable(&nodes), nodes })
+        .filter(|group| !group.pruned.is_empty())
+        .collect()
+}
+
+/// For every node in topological order, the first node its channels are tied to: operations that work channel by channel tie their operands.
+fn leaders(graph: &Graph) -> Vec<(NodeId, NodeId)> {
+    fn root(parent: &[Option<NodeId>], mut id: NodeId) -> NodeId {
+        while let Some(up) = parent[id.index()] {
+            id = up;
+        }
+        id
+    }
+    let mut parent: Vec<Option<NodeId>> = vec![None; graph.bound()];
+    for id in graph.topo_order() {
+        let ties = match graph.op(id) {
+            Op::BatchNorm { .. }
+            | Op::Pool(_)
+            | Op::Poly { .. }
+            | Op::Bivar { .. }
+            | Op::Scale { .. }
+            | Op::AddConst { .. }
+            | Op::Add
+            | Op::Mul => true,
+            Op::Input { .. }
+            | Op::Conv2d(_)
+            | Op::Linear(_)
+            | Op::Concat
+            | Op::Slice(_)
+            | Op::Pad(_)
+            | Op::Flatten
+            | Op::Output => false,
+        };
+        for operand in graph.operands(id).into_iter().filter(|_| ties) {
+            let (a, b) = (root(&parent, id), root(&parent, operand));
+            if a != b {
+                parent[a.max(b).index()] = Some(a.min(b));
+            }
+        }
+    }
+    graph.topo_order().into_iter().map(|id| (id, root(&parent, id))).collect()
+}
+
+/// Whether the channels of a node may go: it does not come from outside, and every consumer can do without them.
+fn can_shrink(graph: &Graph, id: NodeId) -> bool {
+    let made_here = match graph.op(id) {
+        Op::Conv2d(conv) => conv.groups == 1,
+        Op::Input { .. } | Op::Concat | Op::Slice(_) | Op::Pad(_) | Op::Flatten | Op::Output => false,
+        Op::Linear(_)
+        | Op::BatchNorm { .. }
+        | Op::Pool(_)
+        | Op::Poly { .. }
+        | Op::Bivar { .. }
+        | Op::Scale { .. }
+        | Op::AddConst { .. }
+        | Op::Add
+        | Op::Mul => true,
+    };
+    made_here
+        && graph.uses(id).into_iter().all(|(consumer, _)| match graph.op(consumer) {
+            Op::Conv2d(conv) => conv.groups == 1,
+            Op::Input { .. } | Op::Concat | Op::Slice(_) | Op::Pad(_) | Op::Flatten | Op::Output => false,
+            Op::Linear(_)
+            | Op::BatchNorm { .. }
+            | Op::Pool(_)
+            | Op::Poly { .. }
+            | Op::Bivar { .. }
+            | Op::Scale { .. }
+            | Op::AddConst { .. }
+            | Op::Add
+            | Op::Mul => true,
+        })
+}
