@@ -229,3 +229,26 @@ fn info_describes_every_kind() {
         assert!(folder.ok(&format!("info {file}")).contains(kind), "{file}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn interruption_leaves_no_half_written_file() {
+    let folder = Folder::new(Packing::Hw);
+    let temporary = || {
+        let entries = std::fs::read_dir(folder.0.path()).unwrap();
+        entries.filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|e| e == "tmp")).count()
+    };
+    let mut keygen = Command::new(env!("CARGO_BIN_EXE_fhe-run"))
+        .current_dir(folder.0.path())
+        .args("keygen toy.fhebc --secret-key me.key --eval-keys me.evk --insecure --quiet".split(' '))
+        .spawn()
+        .unwrap();
+    while temporary() == 0 && keygen.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Command::new("kill").args(["-INT", &keygen.id().to_string()]).status().unwrap();
+    let code = keygen.wait().unwrap().code();
+    assert_eq!(temporary(), 0);
+    // A fast machine may have been done before the signal came.
+    assert!(code == Some(130) && !folder.path("me.key").exists() || code == Some(0), "{code:?}");
+}

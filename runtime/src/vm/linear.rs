@@ -1,13 +1,15 @@
 //! Linear maps: from the plan of a program to that of the CKKS executor, and plaintexts on demand.
 //!
 //! Equal plaintexts of a map are encoded once: in the `hw` layout a diagonal is one weight over one mask, and
-//! clustered weights (paper §5.2) make these few.
+//! clustered weights (paper §5.2) make these few. Inputs that share a centroid are not summed before the product: the
+//! fused multiply-accumulate reads them once either way, and a sum would be written and read again.
 
 use std::collections::HashMap;
 
 use fhe_bytecode::{CheckedMap, DiagonalId, Diagonals, Level, PlaintextKey, Rotation, Scale};
 
 use super::cache::{Demand, Meter, PlaintextSet, Share};
+use super::progress::Ticker;
 use crate::ckks::linear::{Diagonal, LinearGroup, LinearPlan, LinearTerm, PlaintextSource};
 use crate::ckks::{self, CkksError, Context};
 
@@ -94,10 +96,12 @@ pub(crate) struct MapSource<'a> {
     pub diagonals: &'a Diagonals,
     pub set: &'a PlaintextSet,
     pub meter: &'a Meter,
+    pub ticker: Ticker<'a>,
 }
 
 impl PlaintextSource for MapSource<'_> {
     fn diagonal(&self, index: usize) -> Result<Diagonal, CkksError> {
+        self.ticker.tick();
         let named = self.step.names.get(index).ok_or(CkksError::Plan("a diagonal has no name"))?;
         self.set.get(self.context, self.meter, index, || {
             let mut values = vec![0.0; self.diagonals.period()];

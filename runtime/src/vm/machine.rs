@@ -4,8 +4,9 @@
 //! below on towers. Nothing depends on the order in which threads finish, so any number of them gives the same bits.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
-use fhe_bytecode::{CheckedProgram, CtRange, Op};
+use fhe_bytecode::{CheckedProgram, CtRange, MapId, Op};
 use rayon::prelude::*;
 
 use super::cache::{Meter, PlaintextSet, Share, share_budget};
@@ -14,10 +15,13 @@ use super::keys::EvaluationKeys;
 use super::linear::MapSource;
 use super::prepare::{PlainStep, Step, key_request, prepare, spare_memory};
 use super::profile::{Profile, Recorder};
-use super::progress::{Observer, Progress};
+use super::progress::{Observer, Progress, Ticker};
 use super::registers::RegisterFile;
 use crate::ckks::linear::{self, Diagonal};
 use crate::ckks::{Ciphertext, CkksError, Context, Evaluator, Plaintext};
+
+/// Cannot happen: steps are prepared from the same instructions.
+const MISPREPARED: CkksError = CkksError::Plan("an instruction was prepared as another one");
 
 /// How much the machine may use, and for how long.
 #[derive(Debug, Clone, Copy)]
@@ -116,17 +120,26 @@ impl<'p> Machine<'p> {
         let mut done = 0.0;
         for (index, instruction) in self.program.spec().instructions.iter().enumerate() {
             let layer = self.layer_name(index);
-            observer.progress(Progress {
-                layer,
-                fraction: done,
-                elapsed: recorder.elapsed(),
-                cached_bytes: self.meter.cached_bytes(),
-            });
+            let cached_bytes = self.meter.cached_bytes();
+            let at_start = Progress { layer, fraction: done, elapsed: recorder.elapsed(), cached_bytes };
+            observer.progress(at_start);
+            let ticker = Ticker {
+                observer,
+                at_start,
+                began: recorder.began(),
+                weight: weights[index],
+                n_parts: self.steps[index].demand(&self.context).n_uses,
+                n_done: AtomicUsize::new(0),
+            };
             recorder
                 .time(layer, instruction.op.name(), || match &instruction.op {
                     Op::Input { dst } => registers.put(*dst, input.take().unwrap_or_default()),
                     Op::Output { src } => registers.take(*src).map(|result| output = result),
                     Op::Free { src } => registers.take(*src).map(drop),
+                    Op::Linear { dst, src, map, .. } => {
+                        let result = self.linear(index, *map, src, ticker, &mut registers)?;
+                        registers.put(*dst, result)
+                    }
                     op => self.compute(index, op, &mut registers),
                 })
                 .map_err(|cause| VmError::Instruction {
@@ -173,7 +186,6 @@ impl<'p> Machine<'p> {
                 a.par_iter().zip(b).map(|(&a, b)| f(a, b)).collect::<Result<Vec<_>, _>>()
             };
         let (dst, result) = match (op, &self.steps[index]) {
-            (Op::Linear { dst, src, .. }, Step::Linear(..)) => (dst, self.linear(index, src, registers)?),
             (Op::AddPlain { dst, src, .. }, Step::Plain(step)) => {
                 (dst, self.plain(index, step, &registers.run(*src)?, |ct, p| evaluator.add_plain(ct, p))?)
             }
@@ -197,7 +209,7 @@ impl<'p> Machine<'p> {
             (Op::Drop { dst, src, level }, _) => (dst, one(*src, &|ct| evaluator.drop_to(ct, *level))?),
             (Op::Linear { .. } | Op::AddPlain { .. } | Op::MulPlain { .. }, _)
             | (Op::Input { .. } | Op::Free { .. } | Op::Output { .. }, _) => {
-                return Err(CkksError::Plan("an instruction was prepared as another one"));
+                return Err(MISPREPARED);
             }
         };
         registers.put(*dst, result)
@@ -206,20 +218,19 @@ impl<'p> Machine<'p> {
     fn linear(
         &self,
         index: usize,
+        map: MapId,
         src: &[CtRange],
+        ticker: Ticker<'_>,
         registers: &mut RegisterFile,
     ) -> Result<Vec<Ciphertext>, CkksError> {
-        let (Step::Linear(step, _), Op::Linear { map, .. }) =
-            (&self.steps[index], &self.program.spec().instructions[index].op)
-        else {
-            return Err(CkksError::Plan("an instruction was prepared as another one"));
-        };
+        let Step::Linear(step, _) = &self.steps[index] else { return Err(MISPREPARED) };
         let source = MapSource {
             context: &self.context,
             step,
-            diagonals: &self.program.map(*map).diagonals,
+            diagonals: &self.program.map(map).diagonals,
             set: &self.sets[index],
             meter: &self.meter,
+            ticker,
         };
         let evaluator = Evaluator::new(&self.context);
         registers.with_runs(src, |inputs| {

@@ -64,10 +64,16 @@ pub fn check_memory(context: &Context, program: &CheckedProgram, budget: u64) ->
     spare_memory(keys, prepare(context, program)?.1, budget).map(drop)
 }
 
+/// Part of the budget that stays free of plaintexts: tables, the program itself, buffers between uses.
+const RESERVE: u64 = 16;
+
 /// Bytes that keys and ciphertexts leave for plaintexts.
 pub(crate) fn spare_memory(keys: u64, working: u64, budget: u64) -> Result<u64, VmError> {
     let needed = keys + working;
-    budget.checked_sub(needed).ok_or(VmError::TooLittleMemory { needed, keys, working, budget })
+    match budget.checked_sub(needed) {
+        Some(spare) => Ok(spare.saturating_sub(budget / RESERVE)),
+        None => Err(VmError::TooLittleMemory { needed, keys, working, budget }),
+    }
 }
 
 /// The steps of a program, one per instruction, and the most bytes of ciphertexts and sums alive at one time.

@@ -41,6 +41,11 @@ impl Recorder {
         result
     }
 
+    /// When the clock was started.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
     /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()

@@ -41,7 +41,7 @@ fn check(packing: Packing) {
     let mut results = Vec::new();
     let plenty = Machine::new(&program, context.clone(), keys.clone(), options(1 << 40)).unwrap();
     let least = plenty.memory().key_bytes + plenty.memory().working_bytes;
-    for memory in [1 << 40, least, least + plenty.memory().plaintext_bytes / 20] {
+    for memory in [1 << 40, least, least * 17 / 16 + plenty.memory().plaintext_bytes / 20] {
         let machine = Machine::new(&program, context.clone(), keys.clone(), options(memory)).unwrap();
         assert!(machine.memory().total() <= memory);
         for _ in 0..2 {
