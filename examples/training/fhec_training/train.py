@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fhec_training import checkpoint, data, report
-from fhec_training.activation import PolyActivation, activations, clip_range_penalty, input_ranges, warm_up
+from fhec_training.activation import activations, clip_range_penalty, input_ranges, warm_up
 from fhec_training.checkpoint import Recipe
 from fhec_training.evaluate import accuracy
 from fhec_training.models import MODELS
@@ -25,6 +25,10 @@ from fhec_training.schedule import Clock, one_cycle
 
 GRADIENT_NORM = 2.0
 """Longer gradients are shortened to this: a quadratic network can take one bad step too many."""
+
+
+EPOCH_TEST_IMAGES = 2000
+"""Test images measured after every epoch but the last, which takes them all."""
 
 
 class Run:
@@ -46,6 +50,7 @@ class Run:
             options.c,
             options.bits,
         )
+        self.class_weights = _class_weights(self.train_data) if options.balance else None
         self.path = options.out / "checkpoint.pt"
         torch.manual_seed(options.seed)
         self.network = self.recipe.network()
@@ -112,7 +117,7 @@ class Run:
         labels = self.train_data.labels[indices]
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
             logits = self.network(inputs)
-        loss = F.cross_entropy(logits.float(), labels)
+        loss = F.cross_entropy(logits.float(), labels, weight=self.class_weights)
         penalty = clip_range_penalty(self.network)
         self.optimizer.zero_grad(set_to_none=True)
         (loss + zeta * penalty).backward()
@@ -132,6 +137,8 @@ class Run:
         """Checkpoint first, then the measurements."""
         state = {"optimizer": self.optimizer.state_dict(), "epoch": self.epoch, "seconds": self.clock.seconds()}
         checkpoint.save(self.path, self.recipe, self.network, state)
+        n_measured = len(self.test_data) if self.agreed_progress >= 1.0 else EPOCH_TEST_IMAGES
+        measured = data.Split(self.test_data.images[:n_measured], self.test_data.labels[:n_measured])
         sample = self.description.normalize(self.test_data.images[:500])
         ranges = input_ranges(self.network, sample.contiguous(memory_format=torch.channels_last))
         row = {
@@ -143,12 +150,18 @@ class Run:
             "loss": round(loss, 4),
             "penalty": round(penalty, 2),
             "train_accuracy": round(train_accuracy, 4),
-            "test_accuracy": round(accuracy(self.network, self.test_data, self.description), 4),
+            "test_accuracy": round(accuracy(self.network, measured, self.description), 4),
             "ranges": " ".join(f"{name}:{low:.3f}:{high:.3f}" for name, (low, high) in ranges.items()),
         }
         report.append(self.options.out, row)
         report.plot(self.options.out, self.options.c)
         print({key: value for key, value in row.items() if key != "ranges"}, file=sys.stderr, flush=True)
+
+
+def _class_weights(split: data.Split) -> torch.Tensor:
+    """Rare classes weigh more, so that each class contributes the same to the loss."""
+    counts = torch.bincount(split.labels).float()
+    return counts.mean() / counts
 
 
 def _parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, object]]:
@@ -177,6 +190,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--batch-size", type=int, default=128)
     add("--lr", type=float, default=0.2, help="peak of the one-cycle schedule")
     add("--weight-decay", type=float, default=5e-4)
+    add("--balance", action="store_true", help="weigh classes by the inverse of their frequency")
     add("--padding", type=int, default=4, help="largest random shift in pixels")
     add("--small-size", type=int, default=24, help="image size in the first part of the run")
     add("--small-until", type=float, default=0.0, help="part of the run on images of --small-size")
