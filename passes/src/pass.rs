@@ -48,6 +48,12 @@ pub struct Report {
 }
 
 impl PassCx {
+    /// A context with calibration inputs.
+    #[must_use]
+    pub fn with_calibration(calibration: Vec<Vec<Vec<f64>>>) -> Self {
+        Self { calibration, ..Self::default() }
+    }
+
     /// Adds to a counter.
     pub fn count(&mut self, name: &str, n: u64) {
         *self.counters.entry(name.to_owned()).or_default() += n;

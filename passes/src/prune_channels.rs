@@ -1,7 +1,7 @@
 //! Removes channels that hold the same numbers whatever the input (DESIGN §4).
 //!
-//! A batch normalization with b1 = 0 makes its channel constant, and so is everything computed from it channel by channel.
-//! Such a channel leaves the layers that make it, and what it means to the layers after it goes into their biases.
+//! A batch normalization with b1 = 0 makes its channel constant, and so is everything computed from it channel by channel;
+//! what it multiplies by zero is not read at all. Such a channel leaves the layers that make it, and what it means to the layers after it goes into their biases.
 //! Channels that joins and activations tie together go together, so all of them must be constant.
 //!
 //! Before: verified tensor graph. After: same outputs, same depth, fewer channels.
@@ -58,8 +58,9 @@ fn find(graph: &Graph) -> Vec<Group> {
             return Vec::new();
         }
         let channels = graph.shape(nodes[0]).c;
-        let mut pruned: Vec<usize> =
-            (0..channels).filter(|&c| nodes.iter().all(|id| constant[id.index()][c])).collect();
+        let mut pruned: Vec<usize> = (0..channels)
+            .filter(|&c| nodes.iter().all(|&id| constant[id.index()][c] || is_unread(graph, id, c)))
+            .collect();
         // A value keeps at least one channel.
         pruned.truncate(channels - 1);
         pruned
@@ -69,6 +70,17 @@ fn find(graph: &Graph) -> Vec<Group> {
         .map(|nodes| Group { pruned: prunable(&nodes), nodes })
         .filter(|group| !group.pruned.is_empty())
         .collect()
+}
+
+/// Whether every consumer multiplies the channel by zero.
+fn is_unread(graph: &Graph, id: NodeId, channel: usize) -> bool {
+    let mut uses = graph.uses(id).into_iter();
+    uses.all(|(consumer, _)| match graph.op(consumer) {
+        Op::BatchNorm { scale: factor, .. } | Op::Scale { factor } => {
+            constant::is_zero_row(graph, *factor, channel)
+        }
+        _ => false,
+    })
 }
 
 /// For every node in topological order, the first node its channels are tied to: operations that work channel by channel tie their operands.

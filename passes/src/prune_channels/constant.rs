@@ -38,7 +38,7 @@ fn of_node(graph: &Graph, id: NodeId, table: &[Vec<bool>]) -> Vec<bool> {
 }
 
 /// Whether the numbers of one output channel are all zero; a single number stands for every channel.
-fn is_zero_row(graph: &Graph, id: TensorId, channel: usize) -> bool {
+pub(super) fn is_zero_row(graph: &Graph, id: TensorId, channel: usize) -> bool {
     graph.weights().members(id).iter().all(|t| {
         let width = t.len() / t.dims()[0];
         let first = if t.dims()[0] == 1 { 0 } else { channel * width };

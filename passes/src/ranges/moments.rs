@@ -13,18 +13,29 @@ struct Moments {
     var: f64,
 }
 
-/// Records a range on every node that has none. A range that is there counts as the mean ± 4 deviations.
+/// Numbers beyond this say that the estimate has lost touch: polynomials without normalizations between them.
+const LARGEST: f64 = 1e9;
+
+/// Records a range on every node that has none. A range that is there counts as the mean ± 4 deviations. Where the
+/// estimate has lost touch, nothing is recorded until the next range that is there.
 pub(super) fn estimate(graph: &mut Graph) {
-    let mut table: Vec<Vec<Moments>> = vec![Vec::new(); graph.bound()];
+    let mut table: Vec<Option<Vec<Moments>>> = vec![None; graph.bound()];
     for id in graph.topo_order() {
+        let known = graph.node(id).range.is_some();
         let moments = match &graph.node(id).range {
-            Some(range) => from_range(range),
-            None => of_node(graph, id, &table),
+            Some(range) => Some(from_range(range)),
+            None => of_node(graph, id, &table).filter(|m| m.iter().all(Moments::is_plausible)),
         };
-        if graph.node(id).range.is_none() {
-            graph.node_mut(id).range = Some(to_range(&moments));
+        if let Some(moments) = moments.as_ref().filter(|_| !known) {
+            graph.node_mut(id).range = Some(to_range(moments));
         }
         table[id.index()] = moments;
+    }
+}
+
+impl Moments {
+    fn is_plausible(&self) -> bool {
+        self.mean.abs() < LARGEST && self.var < LARGEST * LARGEST
     }
 }
 
@@ -44,15 +55,17 @@ fn to_range(moments: &[Moments]) -> ValueRange {
     }
 }
 
-fn of_node(graph: &Graph, id: NodeId, table: &[Vec<Moments>]) -> Vec<Moments> {
+fn of_node(graph: &Graph, id: NodeId, table: &[Option<Vec<Moments>>]) -> Option<Vec<Moments>> {
     let operands: Vec<NodeId> = graph.operands(id);
-    let x = |slot: usize| &table[operands[slot].index()];
+    let known: Vec<&Vec<Moments>> =
+        operands.iter().map(|o| table[o.index()].as_ref()).collect::<Option<_>>()?;
+    let x = |slot: usize| known[slot];
     let shape = graph.shape(id);
     let tensor = |id| graph.weights().member(id, MemberIdx::FIRST);
     let per_channel = |t: &Tensor, c: usize| t.get(if t.len() == 1 { 0 } else { c * t.len() / shape.c });
     let affine = |m: Moments, s: f64, t: f64| Moments { mean: s * m.mean + t, var: s * s * m.var };
     let channels = 0..shape.c;
-    match graph.op(id) {
+    Some(match graph.op(id) {
         Op::Input { .. } => vec![Moments { mean: 0.0, var: 1.0 }; shape.c],
         Op::Conv2d(conv) => {
             let sums = weighted(tensor(conv.weight), x(0), conv.groups, 1);
@@ -111,7 +124,7 @@ fn of_node(graph: &Graph, id: NodeId, table: &[Vec<Moments>]) -> Vec<Moments> {
             channels.map(|c| x(0)[c / area]).collect()
         }
         Op::Output => x(0).clone(),
-    }
+    })
 }
 
 /// What pooling multiplies a mean by, windows at borders aside; neighbors count as fully correlated.
