@@ -21,6 +21,7 @@ mod steps;
 use std::error::Error;
 use std::ffi::OsString;
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -47,11 +48,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match dispatch(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
+    match catch_unwind(AssertUnwindSafe(|| dispatch(&cli))) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
             eprintln!("error: {}", chain(&error));
             error.exit_code()
+        }
+        // The panic has printed where it happened.
+        Err(_) => {
+            eprintln!("error: this is a bug in fhe-run; please report it with the lines above");
+            ExitCode::from(3)
         }
     }
 }

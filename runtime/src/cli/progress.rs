@@ -1,6 +1,7 @@
 //! The progress bar: appears after two seconds, names the layer, the time left and the memory in use.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -15,6 +16,8 @@ const N_STEPS: u64 = 1000;
 /// A bar on standard error; hidden when that is no terminal, or by `--quiet`.
 pub(crate) struct Bar {
     bar: ProgressBar,
+    began: Instant,
+    is_hidden: AtomicBool,
 }
 
 impl Bar {
@@ -26,20 +29,20 @@ impl Bar {
             .progress_chars("=> ");
         bar.set_style(style);
         bar.set_prefix(title.to_owned());
-        if !quiet {
-            let later = bar.clone();
-            std::thread::spawn(move || {
-                std::thread::sleep(PATIENCE);
-                if !later.is_finished() {
-                    later.set_draw_target(ProgressDrawTarget::stderr());
-                }
-            });
+        if quiet {
+            bar.finish();
         }
-        Self { bar }
+        Self { bar, began: Instant::now(), is_hidden: AtomicBool::new(true) }
     }
 
     /// Shows a part of the work done, from 0 to 1, and what comes next.
     pub(crate) fn set(&self, fraction: f64, message: String) {
+        if self.bar.is_finished() {
+            return;
+        }
+        if self.began.elapsed() > PATIENCE && self.is_hidden.swap(false, Ordering::Relaxed) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
         self.bar.set_position((fraction.clamp(0.0, 1.0) * N_STEPS as f64) as u64);
         self.bar.set_message(message);
     }
