@@ -1,8 +1,14 @@
-//! The compiler: from an ONNX model to a leveled circuit.
+//! The compiler from ONNX to leveled homomorphic programs, as a library behind the `fhec` command.
+
 #![forbid(unsafe_code)]
 
+pub mod cli;
+pub mod diagnostics;
 pub mod emit;
+pub mod fit;
+pub mod import;
 pub mod layout;
+pub mod levels;
 pub mod lower;
 pub mod pipeline;
 pub mod schedule;

@@ -1,3 +1,5 @@
-//! Under construction.
+//! The `fhec` command.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    fhec::cli::main()
+}

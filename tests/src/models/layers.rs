@@ -10,6 +10,8 @@ use super::random::Random;
 use crate::onnx::{Attr, OnnxWriter};
 
 const EPSILON: f32 = 1e-5;
+/// Pairs of a noisy and a smooth image in the calibration batch.
+const N_PAIRS: usize = 6;
 
 /// A value of the graph together with what it is on the calibration batch.
 #[derive(Clone, Debug)]
@@ -80,12 +82,8 @@ impl LayerWriter {
     pub fn input(&mut self, c: usize, h: usize, w: usize) -> Value {
         let name = self.onnx.input("image", &[None, Some(c as i64), Some(h as i64), Some(w as i64)]);
         let random = &mut self.random;
-        let batch = vec![
-            Image::noise(c, h, w, random),
-            Image::waves(c, h, w, random),
-            Image::noise(c, h, w, random),
-            Image::waves(c, h, w, random),
-        ];
+        let pair = (0..N_PAIRS).flat_map(|_| [Image::noise(c, h, w, random), Image::waves(c, h, w, random)]);
+        let batch = pair.collect();
         Value { name, batch }
     }
 

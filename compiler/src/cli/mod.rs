@@ -1,0 +1,58 @@
+//! The `fhec` command: one file per subcommand, each a thin layer over a library function.
+
+mod levels;
+mod relu;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::diagnostics::Diagnostic;
+
+/// Compiles neural networks with polynomial activations to leveled homomorphic programs.
+#[derive(Debug, Parser)]
+#[command(name = "fhec", version, arg_required_else_help = true)]
+struct Cli {
+    /// Print results and errors only
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show what a model costs in levels, pass by pass
+    Levels(levels::Args),
+}
+
+/// Parses the command line, runs the command, and maps the result to an exit code.
+pub fn main() -> ExitCode {
+    keep_contained_panics_silent();
+    let cli = Cli::parse();
+    let result = match &cli.command {
+        Command::Levels(args) => levels::run(args, cli.quiet),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(diagnostics) => {
+            for diagnostic in &diagnostics {
+                eprintln!("{diagnostic}");
+            }
+            diagnostics.first().map_or(ExitCode::FAILURE, |d| ExitCode::from(d.kind.exit_code()))
+        }
+    }
+}
+
+/// What a command returns: nothing, or everything that is wrong, worst first.
+type Outcome = Result<(), Vec<Diagnostic>>;
+
+/// Panics of foreign code that the import contains become errors and are not reported twice; ours are bugs.
+fn keep_contained_panics_silent() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !crate::import::is_contained() {
+            report(info);
+        }
+    }));
+}

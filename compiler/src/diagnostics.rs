@@ -1,0 +1,157 @@
+//! One style for everything the command line says about trouble: what, where, why, and what to do.
+
+use std::fmt;
+
+use fhec_passes::PassError;
+
+use crate::import::{ImportError, Malformed};
+
+/// Who has to act, which decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The model or the request cannot be served.
+    Cannot,
+    /// The command line is wrong.
+    Usage,
+    /// The compiler is wrong.
+    Bug,
+}
+
+impl Kind {
+    /// The exit code: 1 cannot do that, 2 usage, 3 our bug.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Kind::Cannot => 1,
+            Kind::Usage => 2,
+            Kind::Bug => 3,
+        }
+    }
+}
+
+/// A message for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnostic {
+    /// Who has to act.
+    pub kind: Kind,
+    /// What is wrong, in one line.
+    pub what: String,
+    /// The places, each with its own reason and remedy.
+    pub places: Vec<Place>,
+    /// What to do about all of it.
+    pub help: Option<String>,
+}
+
+/// One place something is wrong at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Where.
+    pub at: String,
+    /// Why.
+    pub why: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A message without places.
+    pub fn new(kind: Kind, what: impl Into<String>) -> Self {
+        Diagnostic { kind, what: what.into(), places: Vec::new(), help: None }
+    }
+
+    /// The same with a remedy.
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// An import that failed, about the model called `model`.
+    pub fn import(model: &str, error: &ImportError) -> Self {
+        let about = |text: String| format!("{model}: {text}");
+        match error {
+            ImportError::Io { source, .. } => {
+                Diagnostic::new(Kind::Cannot, about(format!("cannot be read: {source}")))
+            }
+            ImportError::Malformed(malformed) => {
+                let found = Diagnostic::new(Kind::Cannot, about(malformed.to_string()));
+                match malformed {
+                    Malformed::Tensor { problem, .. } if problem.contains("outside the model's folder") => {
+                        found.with_help(
+                            "put the data file beside the model, or export with the weights inside",
+                        )
+                    }
+                    _ => found.with_help("export the model again; the file is damaged or not ONNX"),
+                }
+            }
+            ImportError::Refused(refusals) => {
+                let places = refusals.0.iter().map(|refusal| Place {
+                    at: refusal.to_string(),
+                    why: refusal.reason.to_string(),
+                    help: Some(refusal.reason.help().to_owned()),
+                });
+                let mut found = Diagnostic::new(Kind::Cannot, about(refusals.to_string()));
+                found.places = places.collect();
+                found
+            }
+            ImportError::Verify(errors) => Diagnostic::bug(about(format!("the import went wrong: {errors}"))),
+        }
+    }
+
+    /// A pass that failed on the model called `model`.
+    pub fn pass(model: &str, error: &PassError) -> Self {
+        match error {
+            PassError::NoSuchPass { name } => {
+                Diagnostic::new(Kind::Usage, format!("there is no pass `{name}`"))
+                    .with_help("`fhec levels --list-passes` shows their names")
+            }
+            other => Diagnostic::bug(format!("{model}: {other}")),
+        }
+    }
+
+    /// Something only we can repair.
+    pub fn bug(what: impl Into<String>) -> Self {
+        Diagnostic::new(Kind::Bug, what).with_help(
+            "this is a bug of fhec: please report it with the model, or with `--print-after` of its passes",
+        )
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.what)?;
+        for place in &self.places {
+            write!(f, "\n  at {}\n    why:  {}", place.at, place.why)?;
+            if let Some(help) = &place.help {
+                write!(f, "\n    help: {help}")?;
+            }
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::{Reason, Refusal, Refusals};
+
+    #[test]
+    fn refusals_name_every_node_with_reason_and_remedy() {
+        let refusal =
+            |node: &str, op: &str, shape, reason| Refusal { node: node.into(), op: op.into(), shape, reason };
+        let error = ImportError::Refused(Refusals(vec![
+            refusal("/relu", "Relu", Some(vec![1, 4, 8, 8]), Reason::Activation("ReLU")),
+            refusal("/pool", "MaxPool", None, Reason::MaxPool),
+        ]));
+        insta::assert_snapshot!(Diagnostic::import("m.onnx", &error), @r"
+        error: m.onnx: 2 nodes of the model cannot be evaluated on encrypted data
+          at /relu (Relu, [1, 4, 8, 8])
+            why:  ReLU is not a polynomial
+            help: retrain with a polynomial activation, or replace it with `--relu quadratic` (retraining is expected)
+          at /pool (MaxPool)
+            why:  a maximum is not a polynomial
+            help: use average pooling and retrain; the two agree on where a feature is
+        ");
+    }
+}

@@ -1,0 +1,138 @@
+//! Arithmetic of constants, with broadcasting.
+
+use super::super::constant::{Constant, Data};
+use super::super::limits::Budget;
+use super::super::node::Node;
+use super::super::reason::Reason;
+use super::super::value::OpError;
+
+/// A binary operator over two operands, or Sum, Min and Max over any number.
+pub(super) fn combine(
+    node: &Node,
+    operands: &[Option<Constant>],
+    budget: &mut Budget,
+) -> Result<Constant, OpError> {
+    let operands = operands.iter().map(Option::as_ref).collect::<Option<Vec<_>>>();
+    let operands = operands.ok_or_else(|| node.malformed("has an operand left out"))?;
+    let is_variadic = matches!(node.op.as_str(), "Sum" | "Min" | "Max");
+    let [first, rest @ ..] = &operands[..] else { return Err(node.malformed("has no operand").into()) };
+    if !is_variadic && rest.len() != 1 {
+        return Err(node.malformed(format!("has {} operands", operands.len())).into());
+    }
+    let mut result = (*first).clone();
+    for operand in rest {
+        result = binary(node, &result, operand, budget)?;
+    }
+    Ok(result)
+}
+
+/// The sum of two constants.
+pub(in super::super) fn add(
+    node: &Node,
+    a: &Constant,
+    b: &Constant,
+    budget: &mut Budget,
+) -> Result<Constant, OpError> {
+    elementwise(node, a, b, budget, |x, y| x + y, |x, y| x.checked_add(y))
+}
+
+/// One function of every element.
+pub(super) fn unary(node: &Node, x: &Constant, budget: &mut Budget) -> Result<Constant, OpError> {
+    let f: fn(f64) -> f64 = match node.op.as_str() {
+        "Neg" => |v| -v,
+        "Abs" => f64::abs,
+        "Sqrt" => f64::sqrt,
+        "Reciprocal" => f64::recip,
+        "Exp" => f64::exp,
+        "Log" => f64::ln,
+        "Floor" => f64::floor,
+        "Ceil" => f64::ceil,
+        _ => return Err(Reason::Operator.into()),
+    };
+    budget.take(&x.dims)?;
+    let values = x.to_vec().into_iter().map(f);
+    Ok(match x.data {
+        Data::Int(_) => {
+            Constant { dims: x.dims.clone(), data: Data::Int(values.map(|v| v as i64).collect()) }
+        }
+        Data::F32(_) | Data::F64(_) => Constant::f64(x.dims.clone(), values.collect()),
+        Data::Text => return Err(Reason::Operator.into()),
+    })
+}
+
+fn binary(node: &Node, a: &Constant, b: &Constant, budget: &mut Budget) -> Result<Constant, OpError> {
+    match node.op.as_str() {
+        "Add" | "Sum" => add(node, a, b, budget),
+        "Sub" => elementwise(node, a, b, budget, |x, y| x - y, |x, y| x.checked_sub(y)),
+        "Mul" => elementwise(node, a, b, budget, |x, y| x * y, |x, y| x.checked_mul(y)),
+        "Div" => elementwise(node, a, b, budget, |x, y| x / y, |x, y| x.checked_div(y)),
+        "Pow" => elementwise(node, a, b, budget, f64::powf, |x, y| x.checked_pow(u32::try_from(y).ok()?)),
+        "Min" => elementwise(node, a, b, budget, f64::min, |x, y| Some(x.min(y))),
+        "Max" => elementwise(node, a, b, budget, f64::max, |x, y| Some(x.max(y))),
+        _ => Err(Reason::Operator.into()),
+    }
+}
+
+fn elementwise(
+    node: &Node,
+    a: &Constant,
+    b: &Constant,
+    budget: &mut Budget,
+    float: impl Fn(f64, f64) -> f64,
+    int: impl Fn(i64, i64) -> Option<i64>,
+) -> Result<Constant, OpError> {
+    let dims =
+        broadcast(&a.dims, &b.dims).ok_or_else(|| node.malformed("has operands that do not broadcast"))?;
+    let n = budget.take(&dims)?;
+    let (left, right) = (Walk::new(&a.dims, &dims), Walk::new(&b.dims, &dims));
+    if let (Data::Int(x), Data::Int(y)) = (&a.data, &b.data) {
+        let values = (0..n).map(|i| int(x[left.at(i)], y[right.at(i)])).collect::<Option<Vec<_>>>();
+        let values = values.ok_or_else(|| node.malformed("overflows or divides by zero"))?;
+        return Ok(Constant { dims, data: Data::Int(values.into()) });
+    }
+    let values = (0..n).map(|i| float(a.get(left.at(i)), b.get(right.at(i)))).collect();
+    Ok(Constant::f64(dims, values))
+}
+
+/// The extents two tensors broadcast to.
+pub(super) fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    let rank = a.len().max(b.len());
+    let extent = |dims: &[usize], i: usize| (i + dims.len()).checked_sub(rank).map_or(1, |i| dims[i]);
+    (0..rank)
+        .map(|i| match (extent(a, i), extent(b, i)) {
+            (x, y) if x == y => Some(x),
+            (1, y) => Some(y),
+            (x, 1) => Some(x),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Positions of a tensor as a larger one it broadcasts to is walked.
+pub(super) struct Walk<'d> {
+    dims: &'d [usize],
+    strides: Vec<usize>,
+}
+
+impl<'d> Walk<'d> {
+    /// A walk over `dims` by a tensor of extents `own`.
+    pub(super) fn new(own: &[usize], dims: &'d [usize]) -> Self {
+        let mut strides = vec![0; dims.len()];
+        let mut stride = 1;
+        for (extent, slot) in own.iter().rev().zip(strides.iter_mut().rev()) {
+            *slot = if *extent == 1 { 0 } else { stride };
+            stride *= extent;
+        }
+        Walk { dims, strides }
+    }
+
+    /// The tensor's position at the flat position `i` of the walk.
+    pub(super) fn at(&self, mut i: usize) -> usize {
+        let mut position = 0;
+        for (extent, stride) in self.dims.iter().zip(&self.strides).rev() {
+            position += i % extent * stride;
+            i /= extent;
+        }
+        position
+    }
+}

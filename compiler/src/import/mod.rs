@@ -1,0 +1,132 @@
+//! Reads an ONNX model of any trainer into a tensor graph.
+//!
+//! The file is checked before it is decoded and translated (wire, model, tensor), walked once in topological order
+//! (translate, ops), and element-wise arithmetic is carried as polynomials until something needs a node (polynomial, emit).
+//! Types of tract stay inside this module: its protobuf types to read, its evaluator as the oracle.
+//!
+//! What cannot be encrypted is refused, all of it at once; nothing is replaced unless the caller asks for it.
+
+mod coefficient;
+mod constant;
+mod contain;
+mod emit;
+mod error;
+mod external;
+mod fold;
+mod input;
+mod limits;
+mod metadata;
+mod model;
+mod node;
+mod note;
+mod ops;
+mod oracle;
+mod polynomial;
+mod readers;
+mod reason;
+mod tensor;
+mod translate;
+mod value;
+mod view;
+mod wire;
+
+use std::path::Path;
+
+use fhec_ir::Graph;
+
+pub use contain::is_contained;
+pub use error::{ImportError, Malformed, Refusal, Refusals};
+pub use input::InputInfo;
+pub use metadata::Preprocessing;
+pub use note::{Note, Replacement};
+pub use oracle::{Oracle, OracleError};
+pub use reason::Reason;
+
+use crate::fit::FitSpec;
+use external::ExternalData;
+
+/// What the caller allows.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// Replaces ReLU and its relatives by the best polynomial of this specification.
+    pub relu: Option<FitSpec>,
+}
+
+/// A model as a verified tensor graph, with what its file says about using it.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The network, for one input at a time.
+    pub graph: Graph,
+    /// Inputs, in the order of the graph's input nodes.
+    pub inputs: Vec<InputInfo>,
+    /// ONNX names of the values behind the graph's outputs, in order.
+    pub outputs: Vec<String>,
+    /// Class names, if the file has one for every score.
+    pub labels: Option<Vec<String>>,
+    /// How a client prepares an image, if the file says so.
+    pub preprocessing: Option<Preprocessing>,
+    /// What the user should know about the import.
+    pub notes: Vec<Note>,
+    /// The exporter, as it calls itself.
+    pub producer: String,
+    /// Version of the ONNX operator set.
+    pub opset: i64,
+}
+
+impl Imported {
+    /// Whether the graph computes something else than the model, because activations were replaced.
+    pub fn has_replacements(&self) -> bool {
+        self.notes.iter().any(|note| matches!(note, Note::Replaced(_)))
+    }
+}
+
+/// Imports a model from a file; tensors may lie in files beside it.
+///
+/// # Errors
+/// When the file cannot be read, is no usable model, or holds nodes that cannot be encrypted.
+pub fn import_file(path: &Path, options: &ImportOptions) -> Result<Imported, ImportError> {
+    let bytes = read_file(path)?;
+    import(bytes, &ExternalData::beside(path), options)
+}
+
+/// Imports a model from memory.
+///
+/// # Errors
+/// When the bytes are no usable model or hold nodes that cannot be encrypted.
+pub fn import_bytes(bytes: Vec<u8>, options: &ImportOptions) -> Result<Imported, ImportError> {
+    import(bytes, &ExternalData::none(), options)
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, ImportError> {
+    let unreadable = |source| ImportError::Io { path: path.to_owned(), source };
+    let size = std::fs::metadata(path).map_err(unreadable)?.len();
+    if size > limits::MAX_FILE_LEN {
+        return Err(Malformed::TooLarge { actual: size, limit: limits::MAX_FILE_LEN }.into());
+    }
+    std::fs::read(path).map_err(unreadable)
+}
+
+fn import(bytes: Vec<u8>, external: &ExternalData, options: &ImportOptions) -> Result<Imported, ImportError> {
+    let model = model::read(bytes, external)?;
+    let translated = translate::translate(&model, options)?;
+    if !translated.refusals.is_empty() {
+        return Err(ImportError::Refused(Refusals(translated.refusals)));
+    }
+    let graph = translated.graph;
+    if graph.outputs().is_empty() {
+        return Err(Malformed::NoSuchEnd("output that depends on its input").into());
+    }
+    fhec_ir::verify(&graph).map_err(ImportError::Verify)?;
+    let n_scores = graph.outputs().first().map_or(0, |&id| graph.shape(id).len());
+    let channels = translated.inputs.first().map_or(0, |i| i.shape.c);
+    Ok(Imported {
+        labels: metadata::labels(&model.metadata, n_scores),
+        preprocessing: metadata::preprocessing(&model.metadata, channels),
+        graph,
+        inputs: translated.inputs,
+        outputs: translated.outputs,
+        notes: translated.notes,
+        producer: model.producer,
+        opset: model.opset,
+    })
+}

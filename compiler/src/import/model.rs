@@ -1,0 +1,193 @@
+//! The model as read: nodes in topological order, constants, declared inputs and outputs.
+//!
+//! What holds after [`read`]: every value a live node reads is a constant, an input or made by an earlier node; no value is
+//! made twice; nodes no output depends on are gone; constants match their extents.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use prost::Message;
+use tract_onnx::pb;
+use tract_onnx::pb::tensor_proto::DataType;
+use tract_onnx::pb::tensor_shape_proto::dimension;
+
+use super::constant::Constant;
+use super::error::Malformed;
+use super::external::ExternalData;
+use super::node::Node;
+use super::{tensor, wire};
+
+/// An ONNX model, read and checked.
+#[derive(Debug)]
+pub(super) struct Model {
+    /// Live nodes, operands first.
+    pub(super) nodes: Vec<Node>,
+    /// Initializers by name.
+    pub(super) constants: HashMap<String, Constant>,
+    /// Inputs that are not initializers.
+    pub(super) inputs: Vec<Declared>,
+    /// Names of the outputs.
+    pub(super) outputs: Vec<String>,
+    /// Shapes the exporter noted, for messages.
+    pub(super) noted_shapes: HashMap<String, Vec<usize>>,
+    /// Metadata lines.
+    pub(super) metadata: BTreeMap<String, String>,
+    /// Version of the standard operator set.
+    pub(super) opset: i64,
+    /// The exporter.
+    pub(super) producer: String,
+}
+
+/// A declared input.
+#[derive(Debug)]
+pub(super) struct Declared {
+    /// Its name.
+    pub(super) name: String,
+    /// Its extents; `None` where symbolic.
+    pub(super) dims: Vec<Option<usize>>,
+    /// Whether its elements are floating point.
+    pub(super) is_float: bool,
+}
+
+/// Decodes and checks a model.
+pub(super) fn read(bytes: Vec<u8>, external: &ExternalData) -> Result<Model, Malformed> {
+    wire::check(&bytes)?;
+    let proto = pb::ModelProto::decode(&bytes[..]).map_err(|e| Malformed::Decode(e.to_string()))?;
+    drop(bytes);
+    let graph = proto.graph.ok_or(Malformed::NoGraph)?;
+    let mut constants = HashMap::new();
+    for initializer in graph.initializer {
+        let name = initializer.name.clone();
+        let constant = tensor::read(initializer, external)?;
+        if constants.insert(name.clone(), constant).is_some() {
+            return Err(Malformed::MadeTwice(name));
+        }
+    }
+    if let Some(sparse) = graph.sparse_initializer.first() {
+        let name = sparse.values.as_ref().map(|t| t.name.clone()).unwrap_or_default();
+        return Err(Malformed::Tensor { tensor: name, problem: "is sparse, which is not supported".into() });
+    }
+    let noted = graph.value_info.iter().chain(&graph.output);
+    let noted_shapes = noted.filter_map(|info| Some((info.name.clone(), noted_shape(info)?))).collect();
+    let inputs: Vec<Declared> =
+        graph.input.iter().filter(|i| !constants.contains_key(&i.name)).map(declared).collect();
+    let outputs: Vec<String> = graph.output.into_iter().map(|o| o.name).collect();
+    if inputs.is_empty() {
+        return Err(Malformed::NoSuchEnd("input"));
+    }
+    if outputs.is_empty() {
+        return Err(Malformed::NoSuchEnd("output"));
+    }
+    let nodes = graph.node.into_iter().enumerate();
+    let nodes = nodes.map(|(i, n)| Node::read(n, i, external)).collect::<Result<Vec<_>, _>>()?;
+    let nodes = sorted(live(nodes, &outputs)?, &constants, &inputs)?;
+    let made = nodes.iter().flat_map(|n| &n.outputs).chain(inputs.iter().map(|i| &i.name));
+    let known: HashSet<&String> = made.chain(constants.keys()).collect();
+    if let Some(missing) = outputs.iter().find(|o| !known.contains(o)) {
+        return Err(Malformed::Dangling { node: "graph output".into(), value: missing.clone() });
+    }
+    let opset = proto.opset_import.iter().find(|o| o.domain.is_empty() || o.domain == "ai.onnx");
+    Ok(Model {
+        nodes,
+        constants,
+        inputs,
+        outputs,
+        noted_shapes,
+        metadata: proto.metadata_props.into_iter().map(|e| (e.key, e.value)).collect(),
+        opset: opset.map_or(1, |o| o.version),
+        producer: proto.producer_name,
+    })
+}
+
+/// The nodes some output depends on.
+fn live(nodes: Vec<Node>, outputs: &[String]) -> Result<Vec<Node>, Malformed> {
+    let mut makers: HashMap<&str, usize> = HashMap::new();
+    for (i, node) in nodes.iter().enumerate() {
+        for output in node.outputs.iter().filter(|o| !o.is_empty()) {
+            if makers.insert(output, i).is_some() {
+                return Err(Malformed::MadeTwice(output.clone()));
+            }
+        }
+    }
+    let mut is_live = vec![false; nodes.len()];
+    let mut wanted: Vec<&str> = outputs.iter().map(String::as_str).collect();
+    while let Some(value) = wanted.pop() {
+        if let Some(&maker) = makers.get(value)
+            && !std::mem::replace(&mut is_live[maker], true)
+        {
+            wanted.extend(nodes[maker].inputs.iter().map(String::as_str));
+        }
+    }
+    Ok(nodes.into_iter().zip(is_live).filter(|(_, keep)| *keep).map(|(node, _)| node).collect())
+}
+
+/// Operands first; nodes that are ready keep the order of the file.
+fn sorted(
+    nodes: Vec<Node>,
+    constants: &HashMap<String, Constant>,
+    inputs: &[Declared],
+) -> Result<Vec<Node>, Malformed> {
+    let makers: HashMap<&str, usize> =
+        nodes.iter().enumerate().flat_map(|(i, n)| n.outputs.iter().map(move |o| (o.as_str(), i))).collect();
+    let given: HashSet<&str> = inputs.iter().map(|i| i.name.as_str()).collect();
+    let mut missing = vec![0_usize; nodes.len()];
+    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for (i, node) in nodes.iter().enumerate() {
+        for value in node.inputs.iter().filter(|v| !v.is_empty()) {
+            if let Some(&maker) = makers.get(value.as_str()) {
+                missing[i] += 1;
+                readers[maker].push(i);
+            } else if !constants.contains_key(value) && !given.contains(value.as_str()) {
+                return Err(Malformed::Dangling { node: node.name.clone(), value: value.clone() });
+            }
+        }
+    }
+    let mut ready: VecDeque<usize> = (0..nodes.len()).filter(|&i| missing[i] == 0).collect();
+    let mut order = Vec::with_capacity(nodes.len());
+    while let Some(i) = ready.pop_front() {
+        order.push(i);
+        for &reader in &readers[i] {
+            missing[reader] -= 1;
+            if missing[reader] == 0 {
+                ready.push_back(reader);
+            }
+        }
+    }
+    if let Some(stuck) = (0..nodes.len()).find(|&i| missing[i] > 0) {
+        return Err(Malformed::Cycle(nodes[stuck].name.clone()));
+    }
+    let mut slots: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
+    Ok(order.into_iter().filter_map(|i| slots[i].take()).collect())
+}
+
+fn declared(info: &pb::ValueInfoProto) -> Declared {
+    let tensor = tensor_type(info);
+    let kind = tensor.and_then(|t| DataType::try_from(t.elem_type).ok());
+    let is_float = matches!(
+        kind,
+        Some(
+            DataType::Float | DataType::Double | DataType::Float16 | DataType::Bfloat16 | DataType::Undefined
+        ) | None
+    );
+    Declared { name: info.name.clone(), dims: tensor.map(dims).unwrap_or_default(), is_float }
+}
+
+fn noted_shape(info: &pb::ValueInfoProto) -> Option<Vec<usize>> {
+    let dims = dims(tensor_type(info)?);
+    // Only the batch may be symbolic; it is one here.
+    dims.iter().enumerate().map(|(i, d)| d.or((i == 0).then_some(1))).collect()
+}
+
+fn tensor_type(info: &pb::ValueInfoProto) -> Option<&pb::type_proto::Tensor> {
+    match info.r#type.as_ref()?.value.as_ref()? {
+        pb::type_proto::Value::TensorType(tensor) => Some(tensor),
+    }
+}
+
+fn dims(tensor: &pb::type_proto::Tensor) -> Vec<Option<usize>> {
+    let dims = tensor.shape.iter().flat_map(|s| &s.dim);
+    dims.map(|d| match d.value {
+        Some(dimension::Value::DimValue(v)) => usize::try_from(v).ok().filter(|&v| v > 0),
+        _ => None,
+    })
+    .collect()
+}

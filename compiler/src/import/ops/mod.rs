@@ -1,0 +1,137 @@
+//! The operators with an encrypted form, and the reasons of those that have none.
+
+mod activation;
+mod arithmetic;
+mod channels;
+mod conv;
+mod dense;
+mod normalization;
+mod pool;
+mod views;
+mod window;
+
+use super::ImportOptions;
+use super::constant::Constant;
+use super::node::Node;
+use super::reason::Reason;
+use super::translate::Translator;
+use super::value::{Encrypted, OpError, Value};
+use super::view::View;
+
+/// Values for the outputs of a node, of whose operands at least one is encrypted and all are known.
+pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Value>, OpError> {
+    let one = |x: Encrypted| vec![Value::Encrypted(x)];
+    if !node.domain.is_empty() {
+        return match (node.domain.as_str(), node.op.as_str()) {
+            ("ai.onnx.ml", "Scaler") => normalization::scaler(cx, node).map(one),
+            _ => Err(Reason::Domain(node.domain.clone()).into()),
+        };
+    }
+    match node.op.as_str() {
+        "Conv" => conv::conv(cx, node).map(one),
+        "BatchNormalization" => normalization::batch_norm(cx, node).map(one),
+        "Gemm" => dense::gemm(cx, node).map(one),
+        "MatMul" => dense::matmul(cx, node).map(one),
+        "AveragePool" => pool::average(cx, node).map(one),
+        "GlobalAveragePool" => pool::global_average(cx, node).map(one),
+        "ReduceMean" | "ReduceSum" => pool::reduce(cx, node).map(one),
+        "MaxPool" | "GlobalMaxPool" => pool::refuse_maximum(cx, node).map(one),
+        "Add" | "Sub" | "Mul" | "Div" | "Sum" | "Mean" => arithmetic::combine(cx, node).map(one),
+        "Neg" => arithmetic::negate(cx, node).map(one),
+        "Pow" => arithmetic::power(cx, node).map(one),
+        "Concat" => channels::concat(cx, node).map(one),
+        "Slice" => channels::slice(cx, node).map(one),
+        "Split" => channels::split(cx, node),
+        "Pad" => channels::pad(cx, node).map(one),
+        "Flatten" => views::flatten(cx, node).map(one),
+        "Reshape" => views::reshape(cx, node).map(one),
+        "Squeeze" => views::squeeze(cx, node).map(one),
+        "Unsqueeze" => views::unsqueeze(cx, node).map(one),
+        "Transpose" => views::transpose(cx, node).map(one),
+        "Identity" | "Dropout" => views::identity(cx, node).map(one),
+        "Cast" | "CastLike" => views::cast(cx, node),
+        "Shape" | "Size" => views::shape(cx, node).map(|c: Constant| vec![Value::Constant(c)]),
+        "Clip" => activation::clip(cx, node).map(one),
+        "Softmax" | "LogSoftmax" | "Hardmax" | "ArgMax" | "TopK" => activation::postprocess(cx, node),
+        "Sigmoid" if cx.readers.is_output(&node.outputs[0]) => activation::postprocess(cx, node),
+        op => match activation::function(node)? {
+            Some(_) => activation::replace(cx, node).map(one),
+            None => Err(unsupported(op).into()),
+        },
+    }
+}
+
+/// Operators a client applies to scores to get a label; anything else behind a softmax is part of the network.
+pub(super) fn is_for_client(op: &str) -> bool {
+    matches!(
+        op,
+        "Softmax"
+            | "LogSoftmax"
+            | "Hardmax"
+            | "ArgMax"
+            | "TopK"
+            | "Identity"
+            | "Cast"
+            | "Reshape"
+            | "Squeeze"
+            | "Unsqueeze"
+            | "Flatten"
+            | "Gather"
+            | "Slice"
+            | "ArrayFeatureExtractor"
+            | "ZipMap"
+            | "LabelEncoder"
+            | "Normalizer"
+    )
+}
+
+/// Why a node is refused whatever its operands are, if it is.
+pub(super) fn known_refusal(node: &Node, options: &ImportOptions) -> Option<Reason> {
+    if !node.domain.is_empty() {
+        return Some(Reason::Domain(node.domain.clone()));
+    }
+    match (node.op.as_str(), activation::function(node)) {
+        ("MaxPool" | "GlobalMaxPool", _) => Some(Reason::MaxPool),
+        (_, Ok(Some(f))) => options.relu.is_none().then(|| Reason::Activation(f.name)),
+        (op, _) => match unsupported(op) {
+            Reason::Operator => None,
+            reason => Some(reason),
+        },
+    }
+}
+
+/// The reason for an operator without a translation.
+fn unsupported(op: &str) -> Reason {
+    match op {
+        "If" | "Loop" | "Scan" => Reason::ControlFlow,
+        "Sigmoid" => Reason::Activation("a sigmoid"),
+        "Tanh" => Reason::Activation("a hyperbolic tangent"),
+        "Max" | "Min" | "ReduceMax" | "ReduceMin" => Reason::MaxPool,
+        "Exp" | "Log" | "Sqrt" | "Abs" | "Sign" | "Erf" | "Floor" | "Ceil" | "Round" | "Reciprocal" => {
+            Reason::Activation("this function")
+        }
+        _ => Reason::Operator,
+    }
+}
+
+/// An operand that must be an image as ONNX convolutions and pools want it.
+fn image(cx: &Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let x = cx.encrypted(node, 0)?;
+    if x.view.is_image() { Ok(x) } else { Err(Reason::Rearranges("an image of channels first").into()) }
+}
+
+/// The view of an image with as many dimensions as `like`.
+fn image_view(like: &View) -> impl FnOnce(fhec_ir::Shape) -> View + use<> {
+    let rank = like.dims().len();
+    move |shape| {
+        let view = View::nchw(shape);
+        if rank == 3 { view.reshape(vec![1, shape.c, shape.w]).unwrap_or(view) } else { view }
+    }
+}
+
+/// An axis counted from the end if negative; an error if it is out of range.
+fn axis(node: &Node, axis: i64, rank: usize) -> Result<usize, OpError> {
+    let resolved = if axis < 0 { axis.checked_add(rank as i64) } else { Some(axis) };
+    let resolved = resolved.and_then(|a| usize::try_from(a).ok()).filter(|&a| a < rank);
+    resolved.ok_or_else(|| node.malformed(format!("has axis {axis} for a tensor of rank {rank}")).into())
+}

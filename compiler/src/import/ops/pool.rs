@@ -1,0 +1,104 @@
+//! Average pooling, reductions over rows and columns, and the maximum that cannot be encrypted.
+
+use fhec_ir::{Divisor, Op, Pool};
+
+use super::window::Window;
+use crate::import::node::Node;
+use crate::import::reason::Reason;
+use crate::import::translate::Translator;
+use crate::import::value::{Encrypted, OpError};
+use crate::import::view::{Axis, View};
+
+pub(super) fn average(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let x = super::image(cx, node)?;
+    let pool = pool(node, &x)?;
+    let operand = cx.node_of(&x)?;
+    cx.add(Op::Pool(pool), &[operand], node, super::image_view(&x.view))
+}
+
+fn pool(node: &Node, x: &Encrypted) -> Result<Pool, OpError> {
+    let mut window = Window::read_pool(node, x.view.dims().len() - 2, x.view.shape())?;
+    let counts_padding = node.int("count_include_pad", 0)? != 0;
+    if node.int("ceil_mode", 0)? != 0 {
+        let [rows, columns] = window.ceil_excess(x.view.shape());
+        if counts_padding && (rows > 0 || columns > 0) {
+            let text = "it counts padding, and ceil_mode adds windows that reach beyond the padding";
+            return Err(Reason::Attribute(text.into()).into());
+        }
+        window.pads.bottom += rows;
+        window.pads.right += columns;
+    }
+    let divisor = if counts_padding || window.pads.is_none() {
+        Divisor::Constant((window.kernel[0] * window.kernel[1]) as f64)
+    } else {
+        Divisor::ExcludePad
+    };
+    // Windows that lie in the padding only would have nothing to average.
+    let [kh, kw] = window.kernel;
+    let pads = window.pads;
+    if pads.top >= kh || pads.bottom >= kh || pads.left >= kw || pads.right >= kw {
+        return Err(node.malformed("pads by as much as its kernel is large").into());
+    }
+    Ok(Pool { kernel: window.kernel, stride: window.stride, pads, divisor })
+}
+
+pub(super) fn global_average(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let x = super::image(cx, node)?;
+    reduced(cx, node, &x, [Axis::H, Axis::W], true, |view| super::image_view(view))
+}
+
+/// ReduceMean and ReduceSum over rows and columns, wherever the exporter keeps them.
+pub(super) fn reduce(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let x = cx.encrypted(node, 0)?;
+    let rank = x.view.dims().len();
+    let listed = cx.ints(node, "axes", 1)?.unwrap_or_default();
+    if listed.is_empty() && node.int("noop_with_empty_axes", 0)? != 0 {
+        return Ok(x);
+    }
+    let dims = match listed[..] {
+        [] => (0..rank).collect::<Vec<_>>(),
+        _ => listed.iter().map(|&a| super::axis(node, a, rank)).collect::<Result<_, _>>()?,
+    };
+    let groups = x.view.groups().ok_or(Reason::Rearranges("whole rows and columns"))?;
+    let axes: Vec<Axis> = dims.iter().flat_map(|&d| groups[d].clone()).collect();
+    if axes.contains(&Axis::C) {
+        return Err(Reason::WrongAxis("channels").into());
+    }
+    let keeps = node.int("keepdims", 1)? != 0;
+    let mut result_dims = Vec::with_capacity(rank);
+    for (i, &extent) in x.view.dims().iter().enumerate() {
+        match (dims.contains(&i), keeps) {
+            (false, _) => result_dims.push(extent),
+            (true, true) => result_dims.push(1),
+            (true, false) => {}
+        }
+    }
+    let order = x.view.order().to_vec();
+    let averages = node.op == "ReduceMean";
+    reduced(cx, node, &x, axes, averages, |_| move |shape| View::new(result_dims, &order, shape))
+}
+
+fn reduced<V: FnOnce(fhec_ir::Shape) -> View>(
+    cx: &mut Translator<'_>,
+    node: &Node,
+    x: &Encrypted,
+    axes: impl AsRef<[Axis]>,
+    averages: bool,
+    view: impl FnOnce(&View) -> V,
+) -> Result<Encrypted, OpError> {
+    let shape = x.view.shape();
+    let extent = |axis: Axis| if axes.as_ref().contains(&axis) { shape.dims()[axis.index()] } else { 1 };
+    let kernel = [extent(Axis::H), extent(Axis::W)];
+    let divisor = if averages { (kernel[0] * kernel[1]) as f64 } else { 1.0 };
+    let operand = cx.node_of(x)?;
+    let pool =
+        Pool { kernel, stride: kernel, pads: fhec_ir::Pads::NONE, divisor: Divisor::Constant(divisor) };
+    cx.add(Op::Pool(pool), &[operand], node, view(&x.view))
+}
+
+/// Refuses a maximum, and goes on with an average of the same shape.
+pub(super) fn refuse_maximum(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let y = if node.op == "MaxPool" { average(cx, node)? } else { global_average(cx, node)? };
+    cx.refuse(node, Some(y.view.dims()), Reason::MaxPool);
+    Ok(y)
+}

@@ -1,0 +1,96 @@
+//! tract's own evaluation of the untouched model: the oracle for everything the compiler does to it.
+//!
+//! Only models that were imported reach it, so every shape and constant it sees has been checked; what panics all the same
+//! is contained.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use prost::Message;
+use tract_onnx::pb::ModelProto;
+use tract_onnx::prelude::{
+    Datum, InferenceFact, InferenceModelExt, IntoRunnable, TValue, TVec, Tensor, TractResult, TypedSimplePlan,
+};
+
+use super::contain::contain;
+use super::{Imported, InputInfo};
+
+/// A model ready to be evaluated in single precision.
+#[derive(Debug)]
+pub struct Oracle {
+    plan: Arc<TypedSimplePlan>,
+    inputs: Vec<InputInfo>,
+}
+
+/// The oracle cannot evaluate the model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("tract cannot evaluate the model: {0}")]
+pub struct OracleError(String);
+
+impl Oracle {
+    /// Loads the file `imported` came from.
+    ///
+    /// # Errors
+    /// When the file cannot be read or tract does not support it.
+    pub fn from_file(path: &Path, imported: &Imported) -> Result<Self, OracleError> {
+        let bytes = std::fs::read(path).map_err(|e| OracleError(e.to_string()))?;
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Self::load(&bytes, Some(folder), imported)
+    }
+
+    /// Loads the bytes `imported` came from.
+    ///
+    /// # Errors
+    /// When tract does not support the model.
+    pub fn from_bytes(bytes: &[u8], imported: &Imported) -> Result<Self, OracleError> {
+        Self::load(bytes, None, imported)
+    }
+
+    /// The model's outputs, in the order of the graph's outputs, for inputs in the graph's order.
+    ///
+    /// # Errors
+    /// When the evaluation fails.
+    pub fn run(&self, inputs: &[&[f64]]) -> Result<Vec<Vec<f64>>, OracleError> {
+        flatten(contain(|| self.run_plan(inputs)))
+    }
+
+    fn load(bytes: &[u8], folder: Option<&Path>, imported: &Imported) -> Result<Self, OracleError> {
+        let plan = flatten(contain(|| plan(bytes, folder, imported)))?;
+        Ok(Oracle { plan, inputs: imported.inputs.clone() })
+    }
+
+    fn run_plan(&self, inputs: &[&[f64]]) -> TractResult<Vec<Vec<f64>>> {
+        let mut tensors: TVec<TValue> = TVec::new();
+        for (info, values) in self.inputs.iter().zip(inputs) {
+            let values: Vec<f32> = info.to_onnx_order(values).into_iter().map(|v| v as f32).collect();
+            tensors.push(Tensor::from_shape(&info.dims, &values)?.into());
+        }
+        let outputs = self.plan.run(tensors)?;
+        outputs
+            .iter()
+            .map(|t| Ok(t.cast_to::<f64>()?.to_plain_array_view::<f64>()?.iter().copied().collect()))
+            .collect()
+    }
+}
+
+fn plan(bytes: &[u8], folder: Option<&Path>, imported: &Imported) -> TractResult<Arc<TypedSimplePlan>> {
+    let proto = ModelProto::decode(bytes)?;
+    let folder = folder.and_then(Path::to_str);
+    let mut model = tract_onnx::onnx().with_ignore_value_info(true).parse(&proto, folder)?.model;
+    for (i, info) in imported.inputs.iter().enumerate() {
+        model.set_input_fact(i, InferenceFact::dt_shape(f32::datum_type(), &info.dims))?;
+    }
+    let outlets: Vec<_> = imported.outputs.iter().filter_map(|name| model.find_outlet_label(name)).collect();
+    if !outlets.is_empty() {
+        model.select_output_outlets(&outlets)?;
+    }
+    model.into_optimized()?.into_runnable()
+}
+
+fn flatten<T>(result: Result<TractResult<T>, String>) -> Result<T, OracleError> {
+    match result {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(OracleError(format!("{error:#}"))),
+        Err(panic) => Err(OracleError(panic)),
+    }
+}

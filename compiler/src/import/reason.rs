@@ -1,0 +1,117 @@
+//! Why a node cannot be encrypted, and what its owner can do about it.
+
+/// Why a node cannot be evaluated on encrypted data.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// ReLU and its relatives.
+    #[error("{0} is not a polynomial")]
+    Activation(&'static str),
+    /// Max pooling.
+    #[error("a maximum is not a polynomial")]
+    MaxPool,
+    /// Softmax or argmax whose result is used inside the network.
+    #[error("its result is used inside the network, where it is not a polynomial")]
+    InnerSoftmax,
+    /// Clip that changes values.
+    #[error("it limits values to [{min}, {max}], which is not a polynomial")]
+    Clip {
+        /// Lower limit.
+        min: f64,
+        /// Upper limit.
+        max: f64,
+    },
+    /// If, Loop, Scan.
+    #[error("control flow would depend on encrypted values")]
+    ControlFlow,
+    /// An operator of another domain or a local function.
+    #[error("operator domain `{0}` is not ONNX")]
+    Domain(String),
+    /// An operator without a translation.
+    #[error("this operator has no encrypted form here")]
+    Operator,
+    /// A weight that is not constant.
+    #[error("its {0} is computed from the input, but must be a constant")]
+    NotConstant(&'static str),
+    /// An attribute value outside what can be translated.
+    #[error("{0}")]
+    Attribute(String),
+    /// Exponent that is not a small non-negative integer.
+    #[error("exponent {0} is not an integer from 0 to {max}", max = super::limits::MAX_EXPONENT)]
+    Exponent(f64),
+    /// Division by an encrypted value.
+    #[error("it divides by an encrypted value")]
+    DivisionByEncrypted,
+    /// A factor per pixel.
+    #[error("it multiplies every position by another constant")]
+    PositionalFactor,
+    /// Encrypted operands whose shapes differ.
+    #[error("it combines encrypted values of shapes {left:?} and {right:?}")]
+    Broadcast {
+        /// Left shape.
+        left: Vec<usize>,
+        /// Right shape.
+        right: Vec<usize>,
+    },
+    /// A re-arrangement that is more than a view.
+    #[error("it re-arranges encrypted values in a way that needs {0}")]
+    Rearranges(&'static str),
+    /// A reduction or concatenation over something else than expected.
+    #[error("it works along {0}")]
+    WrongAxis(&'static str),
+    /// Integer arithmetic on the input.
+    #[error("it computes with integers, which round")]
+    Integers,
+    /// A dimension whose size is not known.
+    #[error("dimension {0} of the input has no fixed size")]
+    SymbolicDimension(usize),
+    /// An input that is no image and no vector.
+    #[error("an input of rank {0} is neither an image nor a vector")]
+    Rank(usize),
+    /// A value too large to be a network's.
+    #[error("its result would hold more than {max} numbers", max = super::limits::MAX_VALUE_LEN)]
+    TooLarge,
+    /// Batch normalization that computes its statistics.
+    #[error("it computes its statistics from the batch")]
+    TrainingMode,
+    /// The requested replacement cannot be fitted.
+    #[error("the replacement cannot be fitted: {0}")]
+    Fit(crate::fit::FitError),
+}
+
+impl Reason {
+    /// What the owner of the model can do.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Activation(_) => {
+                "retrain with a polynomial activation, or replace it with `--relu quadratic` (retraining is expected)"
+            }
+            Self::MaxPool => "use average pooling and retrain; the two agree on where a feature is",
+            Self::InnerSoftmax => "end the exported model before it and let the client apply it",
+            Self::Clip { .. } => {
+                "remove the limits and keep values in range by training; `--relu quadratic` replaces a limit at zero"
+            }
+            Self::ControlFlow => {
+                "export the model for one fixed input shape, which unrolls loops and branches"
+            }
+            Self::Domain(_) => "export with standard ONNX operators only and functions inlined",
+            Self::Operator => "rewrite the layer with convolutions, dense layers, pooling and polynomials",
+            Self::NotConstant(_) => "export the trained model in inference mode, with its weights inside",
+            Self::Attribute(_) => "change the layer's setting and export again",
+            Self::Exponent(_) => "use an integer power",
+            Self::DivisionByEncrypted => "divide by constants only",
+            Self::PositionalFactor => "use one factor per channel, or a dense layer",
+            Self::Broadcast { .. } => "give both operands one shape",
+            Self::Rearranges(_) => {
+                "keep images as channel, row, column until the dense layers, and flatten only in front of them"
+            }
+            Self::WrongAxis(_) => "pool over rows and columns, concatenate channels",
+            Self::Integers => "convert the input to floating point first",
+            Self::SymbolicDimension(_) => "export with a fixed input size; only the batch may be symbolic",
+            Self::Rank(_) => "use inputs of shape [batch, features] or [batch, channels, height, width]",
+            Self::TooLarge => "use a smaller input or fewer channels",
+            Self::TrainingMode => "export the model in inference mode",
+            Self::Fit(_) => "choose other values of c and b in `--relu quadratic,c=…,b=…`",
+        }
+    }
+}
