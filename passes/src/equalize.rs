@@ -34,7 +34,8 @@ impl Pass for EqualizeChannels {
     }
 
     fn run(&self, graph: &mut Graph, cx: &mut PassCx) -> Result<Changed, PassError> {
-        if !cx.calibration.is_empty() {
+        let lacks_range = |id: &NodeId| graph.node(graph.operands(*id)[0]).range.is_none();
+        if !cx.calibration.is_empty() && find(graph).iter().any(lacks_range) {
             crate::ranges::measure(graph, &cx.calibration)?;
         }
         let mut changed = Changed::No;
@@ -53,9 +54,6 @@ impl Pass for EqualizeChannels {
                 *graph = trial;
                 changed = Changed::Yes;
             }
-        }
-        if changed == Changed::Yes && !cx.calibration.is_empty() {
-            crate::ranges::measure(graph, &cx.calibration)?;
         }
         graph.remove_dead();
         Ok(changed)

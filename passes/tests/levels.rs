@@ -2,8 +2,8 @@
 
 mod support;
 
-use fhec_ir::Graph;
 use fhec_ir::depth::depths;
+use fhec_ir::{Divisor, Graph, Op};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
 use support::nets;
 
@@ -47,4 +47,41 @@ fn resnet20_levels() {
 #[test]
 fn resnet32_levels() {
     check(&nets::resnet32(4), &nets::resnet32(2), [157, 126, 95, 63, 63, 32]);
+}
+
+/// What lowering has to know: linear layers, sums, re-arrangements and squarings; nothing else is left.
+fn check_final_form(graph: &Graph, depth: u32) {
+    let mut graph = graph.clone();
+    let options = ManagerOptions { compare: 1, ..ManagerOptions::default() };
+    let manager = Manager::new(pipeline(Config::ALL), options).unwrap();
+    manager.run(&mut graph, &mut PassCx::default()).unwrap();
+    assert_eq!(depths(&graph).total(), depth);
+    for id in graph.ids() {
+        let is_final = match graph.op(id) {
+            Op::Poly { coeffs } => graph.tensor(*coeffs).iter().eq([0.0, 0.0, 1.0]),
+            Op::Pool(pool) => pool.divisor == Divisor::Constant(1.0),
+            Op::Input { .. }
+            | Op::Conv2d(_)
+            | Op::Linear(_)
+            | Op::Scale { .. }
+            | Op::Add
+            | Op::Slice(_)
+            | Op::Pad(_)
+            | Op::Output => true,
+            Op::AddConst { .. }
+            | Op::BatchNorm { .. }
+            | Op::Bivar { .. }
+            | Op::Mul
+            | Op::Concat
+            | Op::Flatten => false,
+        };
+        assert!(is_final, "{} is left", fhec_ir::print_node(&graph, id));
+    }
+}
+
+#[test]
+fn resnets_and_vgg_end_as_linear_layers_and_squarings() {
+    check_final_form(&nets::resnet20(2), 39);
+    check_final_form(&nets::resnet18(2, 8), 35);
+    check_final_form(&nets::vgg16(2, 8), 31);
 }

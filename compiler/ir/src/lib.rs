@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod depth;
+mod ensemble;
 pub mod eval;
 mod graph;
 mod ids;
@@ -17,6 +18,7 @@ mod tensor;
 mod verify;
 mod weights;
 
+pub use ensemble::{EnsembleError, ensemble};
 pub use eval::{EvalError, Value, evaluate};
 pub use graph::{Graph, Node, ValueRange};
 pub use ids::{MemberIdx, NodeId, TensorId};

@@ -142,7 +142,7 @@ impl Rebuild<'_> {
             let fresh: Vec<&'static str> =
                 old.history.iter().filter(|h| !history.contains(h)).copied().collect();
             history.extend(fresh);
-            unchanged |= old.op == op;
+            unchanged |= self.is_unchanged(&old.op, &op);
         }
         if !unchanged {
             history.push(self.pass);
@@ -151,6 +151,17 @@ impl Rebuild<'_> {
         let id = self.new.add_node(op, x, origins, history)?;
         self.new.node_mut(id).range = range;
         Ok(id)
+    }
+
+    /// Whether an operation is the old one; a small constant may have moved to an id of equal values.
+    fn is_unchanged(&self, old: &Op, new: &Op) -> bool {
+        let same = |(a, b): (&TensorId, &TensorId)| {
+            a == b || self.old.weights().members(*a) == self.new.weights().members(*b)
+        };
+        let (old_ids, new_ids) = (old.tensors(), new.tensors());
+        old_ids.len() == new_ids.len()
+            && old.map_tensors(|_| old_ids[0]) == new.map_tensors(|_| old_ids[0])
+            && old_ids.iter().zip(&new_ids).all(same)
     }
 
     /// The range of a value that is a multiple of an original one.
