@@ -73,11 +73,13 @@ pub fn emit(
         instructions: emitter.instructions,
         rotation_keys: Vec::new(),
         relin_level: None,
+        conjugation_level: None,
         prediction: Prediction::default(),
     };
     let keys = required_keys(&spec)?;
     spec.rotation_keys = keys.rotations;
     spec.relin_level = keys.relin;
+    spec.conjugation_level = keys.conjugation;
     CheckedProgram::new(spec)
 }
 
@@ -270,7 +272,8 @@ impl<'a> Emitter<'a> {
                     .collect();
                 let plan = self.plans[id.index()].take().unwrap_or_else(|| Plan::trivial(&map.diagonals));
                 let map_id = MapId(self.maps.len() as u32);
-                self.maps.push(LinearMap { terms, output: self.layout_ids[id.index()], plan });
+                let (output, pairing) = (self.layout_ids[id.index()], map.diagonals.pairing());
+                self.maps.push(LinearMap { terms, output, pairing, plan });
                 self.push(Op::Linear { dst, src, map: map_id, scale });
             }
         }

@@ -84,9 +84,10 @@ impl MapFacts {
         for (index, diagonal) in diagonals.list().iter().enumerate() {
             let id = DiagonalId(index as u32);
             let term = &mut terms[diagonals.term(id)];
-            term.encoded_slots += diagonals.period() as f64 / n_outputs;
+            let pairing = diagonals.pairing();
+            term.encoded_slots += pairing.rounding_gain() * diagonals.period() as f64 / n_outputs;
             if !diagonal.rotation.is_zero() {
-                term.rotated_energy += diagonals.energy(id) / n_outputs;
+                term.rotated_energy += pairing.noise_gain() * diagonals.energy(id) / n_outputs;
             }
         }
         Self { value, terms, n_folds: diagonals.folds().len(), counts }

@@ -28,7 +28,9 @@ pub use codec::{DecodeError, decode, encode};
 pub use constants::{Codebook, ConstantError, Constants, Tensor, TensorData, Values};
 pub use ids::{CodebookId, CtId, CtRange, LayerId, LayoutId, MapId, MemberIdx, SlotIdx, TensorId};
 pub use layout::{Derived, Layout, LayoutError, LayoutSpec, Packing, Shape};
-pub use linear::{Diagonal, DiagonalId, Diagonals, LinearError, LinearOp, LinearTerm, Operand, PlaintextKey};
+pub use linear::{
+    Diagonal, DiagonalId, Diagonals, LinearError, LinearOp, LinearTerm, Operand, Pairing, PlaintextKey,
+};
 pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, TowerIdx};
 pub use plan::{CostModel, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
 pub use program::{

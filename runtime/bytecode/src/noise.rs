@@ -31,6 +31,8 @@ pub struct LinearNoise {
     pub n_giants: usize,
     /// Rotate-and-add steps at the end; each doubles what came before.
     pub n_folds: usize,
+    /// Parts of a complex sum that join in the result, the second one rotated; zero for real sums.
+    pub parts: usize,
 }
 
 /// Estimates for one parameter set.
@@ -134,8 +136,14 @@ impl NoiseModel {
         let key = self.key_switch_product(level);
         let encode = map.encoded_slots * ROUNDING;
         let sums = noise * (map.weight_energy + encode) + key * map.rotated_energy + message * encode;
-        let giants = map.n_giants as f64 * (key + self.mod_down());
+        let giants = map.n_giants as f64 * self.key_switch(level);
         let mut total = sums + giants + self.mod_down();
+        if map.parts > 0 {
+            // The result is twice a part of a sum; complex weights let both parts of the noise into each. The
+            // conjugate brings a key switch into every part, the rotation one more.
+            let parts = map.parts as f64;
+            total = 4.0 * parts * total + (2.0 * parts - 1.0) * self.key_switch(level);
+        }
         for _ in 0..map.n_folds {
             total = 2.0 * total + self.key_switch(level);
         }

@@ -65,6 +65,12 @@ impl Scale {
         self.times(self)
     }
 
+    /// Half the scale.
+    #[must_use]
+    pub fn halved(self) -> Scale {
+        Self(self.0 / 2.0).clamped()
+    }
+
     /// Scale after a rescale by `prime`.
     #[must_use]
     pub fn rescaled(self, prime: u64) -> Scale {

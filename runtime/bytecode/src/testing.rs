@@ -2,8 +2,8 @@
 
 use crate::constants::Constants;
 use crate::layout::Layout;
-use crate::linear::{DiagonalId, Diagonals, LinearOp};
-use crate::plan::ExpandedPlan;
+use crate::linear::{Diagonals, LinearOp, Pairing};
+use crate::plan::{ExpandedPlan, Plan};
 use crate::rotation::Rotation;
 
 /// A small seeded generator (splitmix64).
@@ -37,41 +37,41 @@ pub(crate) fn rotate(x: &[f64], r: Rotation) -> Vec<f64> {
     (0..x.len()).map(|s| x[(s + r.left(x.len())) % x.len()]).collect()
 }
 
-/// y = Σ d·rot(x, r), then the folds.
+/// Σ d·rot(x, r), taken apart and folded.
 pub(crate) fn apply_diagonals(diagonals: &Diagonals, inputs: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let slots = diagonals.slots();
-    let mut outputs = vec![vec![0.0; slots]; diagonals.n_outputs()];
-    let mut vector = vec![0.0; diagonals.period()];
-    for (id, diagonal) in diagonals.list().iter().enumerate() {
-        diagonals.write(DiagonalId(id as u32), Rotation::ZERO, &mut vector);
-        let rotated = rotate(&inputs[diagonal.input as usize], diagonal.rotation);
-        for (slot, y) in outputs[diagonal.output as usize].iter_mut().enumerate() {
-            *y += vector[slot % vector.len()] * rotated[slot];
-        }
-    }
-    for y in &mut outputs {
-        for &fold in diagonals.folds() {
-            let rotated = rotate(y, fold);
-            y.iter_mut().zip(rotated).for_each(|(a, b)| *a += b);
-        }
-    }
-    outputs
+    apply_plan(&Plan::trivial(diagonals).expand(diagonals).unwrap(), diagonals, inputs)
 }
 
 /// Executes an expanded plan on slot vectors.
 pub(crate) fn apply_plan(plan: &ExpandedPlan, diagonals: &Diagonals, inputs: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let mut outputs = vec![vec![0.0; diagonals.slots()]; diagonals.n_outputs()];
-    let mut vector = vec![0.0; diagonals.period()];
+    let slots = diagonals.slots();
+    let mut sums = vec![[vec![0.0; slots], vec![0.0; slots]]; diagonals.n_sums()];
+    let (mut re, mut im) = (vec![0.0; diagonals.period()], vec![0.0; diagonals.period()]);
     for group in &plan.groups {
-        let mut sum = vec![0.0; diagonals.slots()];
+        let mut inner = [vec![0.0; slots], vec![0.0; slots]];
         for term in &group.terms {
-            diagonals.write(term.diagonal, group.giant, &mut vector);
+            diagonals.write(term.diagonal, group.giant, &mut re, &mut im);
             let rotated = rotate(&inputs[term.input as usize], plan.babies[term.baby as usize]);
-            sum.iter_mut().enumerate().for_each(|(s, y)| *y += vector[s % vector.len()] * rotated[s]);
+            for (part, vector) in inner.iter_mut().zip([&re, &im]) {
+                part.iter_mut().enumerate().for_each(|(s, y)| *y += vector[s % vector.len()] * rotated[s]);
+            }
         }
-        let rotated = rotate(&sum, group.giant);
-        outputs[group.output as usize].iter_mut().zip(rotated).for_each(|(y, r)| *y += r);
+        for (total, part) in sums[group.sum as usize].iter_mut().zip(inner) {
+            total.iter_mut().zip(rotate(&part, group.giant)).for_each(|(y, r)| *y += r);
+        }
     }
+    let mut outputs = Vec::new();
+    for [re, im] in sums {
+        match plan.pairing {
+            Pairing::None => outputs.push(re),
+            Pairing::Halves => {
+                let far = rotate(&im, plan.half.unwrap());
+                outputs.push(re.iter().zip(far).map(|(a, b)| a + b).collect());
+            }
+            Pairing::Outputs => outputs.extend([re, im]),
+        }
+    }
+    outputs.truncate(plan.n_outputs);
     for y in &mut outputs {
         for &fold in &plan.folds {
             let rotated = rotate(y, fold);
@@ -222,14 +222,18 @@ pub(crate) fn sample_program() -> crate::program::ProgramSpec {
         |weight| LinearOp::Conv2d { weight, stride: [1; 2], pads: [1; 2], dilation: [1; 2], groups: 1 };
     let checked = crate::params::Params::new(params.clone()).unwrap();
     let costs = CostModel::default().at(&checked, Level(2));
-    let map = |op: LinearOp, input: u32, output: u32| {
+    let map = |op: LinearOp, input: u32, output: u32, pairing: Pairing| {
         let operand = Operand { op: &op, input: &layouts[input as usize] };
-        let diagonals = Diagonals::build(&[operand], &layouts[output as usize], &constants).unwrap();
+        let diagonals = Diagonals::build(&[operand], &layouts[output as usize], pairing, &constants).unwrap();
         let plan = plan(&diagonals, &costs, &Default::default());
-        LinearMap { terms: vec![LinearTerm { op, input: LayoutId(input) }], output: LayoutId(output), plan }
+        let terms = vec![LinearTerm { op, input: LayoutId(input) }];
+        LinearMap { terms, output: LayoutId(output), pairing, plan }
     };
-    let maps =
-        vec![map(conv(first), 0, 1), map(conv(second), 1, 1), map(LinearOp::Dense { weight: dense }, 1, 2)];
+    let maps = vec![
+        map(conv(first), 0, 1, Pairing::None),
+        map(conv(second), 1, 1, Pairing::Halves),
+        map(LinearOp::Dense { weight: dense }, 1, 2, Pairing::None),
+    ];
 
     let scale = Scale::from_log2(22.0);
     let before_rescale = |tower: usize| scale.times(Scale::new(params.towers[tower] as f64).unwrap());
@@ -285,10 +289,12 @@ pub(crate) fn sample_program() -> crate::program::ProgramSpec {
         instructions: code.into_iter().map(|(y, op)| Instruction { layer: LayerId(y), op }).collect(),
         rotation_keys: vec![],
         relin_level: None,
+        conjugation_level: None,
         prediction: Prediction { seconds: 1.0, max_abs_error: 1e-3, ..Prediction::default() },
     };
     let keys = crate::check::required_keys(&program).unwrap();
     program.rotation_keys = keys.rotations;
     program.relin_level = keys.relin;
+    program.conjugation_level = keys.conjugation;
     program
 }

@@ -54,17 +54,27 @@ impl<'a> Encoder<'a> {
     /// # Errors
     /// As [`Encoder::encode`].
     pub fn round(&self, values: &[f64], scale: Scale) -> Result<Encoding, CkksError> {
+        self.round_complex(values, &vec![0.0; values.len()], scale)
+    }
+
+    /// [`Encoder::round`] of a complex vector, given by its real parts and as many imaginary ones.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    pub fn round_complex(
+        &self,
+        values: &[f64],
+        imaginary: &[f64],
+        scale: Scale,
+    ) -> Result<Encoding, CkksError> {
         let slots = self.context.slots();
-        if !values.len().is_power_of_two() || values.len() > slots {
+        if !values.len().is_power_of_two() || values.len() > slots || imaginary.len() != values.len() {
             return Err(CkksError::VectorLength { len: values.len(), slots });
         }
         let period = values.len().max(MIN_PERIOD.min(slots));
-        let repeated: Cow<'_, [f64]> = if period > values.len() {
-            values.iter().copied().cycle().take(period).collect()
-        } else {
-            values.into()
-        };
-        let Complex { mut re, im } = self.context.fft().slots_to_coeffs(&repeated);
+        let repeated = |part: &[f64]| part.iter().copied().cycle().take(period).collect();
+        let slots_in = Complex { re: repeated(values), im: repeated(imaginary) };
+        let Complex { mut re, im } = self.context.fft().slots_to_coeffs(slots_in);
         re.extend(im);
         let factor = scale.value() / period as f64;
         // Any kernels will do; rounding has no modulus.

@@ -45,9 +45,8 @@ impl Fft {
     }
 
     /// Slots to (unscaled, bit-reversed back to order) entries: the inverse transform without the division.
-    pub(super) fn slots_to_coeffs(&self, values: &[f64]) -> Complex {
-        let size = values.len();
-        let mut z = Complex { re: values.to_vec(), im: vec![0.0; size] };
+    pub(super) fn slots_to_coeffs(&self, mut z: Complex) -> Complex {
+        let size = z.re.len();
         for layer in self.layers[..size.trailing_zeros() as usize].iter().rev() {
             let half = layer.cos.len();
             for (re, im) in z.re.chunks_exact_mut(2 * half).zip(z.im.chunks_exact_mut(2 * half)) {

@@ -14,6 +14,8 @@ use rayon::prelude::*;
 use super::ciphertext::{Ciphertext, Encoding, Plaintext};
 use super::key_switch::{decompose, mod_down, multiply};
 use super::keys::RotationKeys;
+pub use super::parts::Parts;
+use super::parts::take_apart;
 use super::{CkksError, Context, Evaluator, Rotation};
 use crate::ring::scalar::{Mode, Term};
 use crate::ring::{Buffer, NttForm, Poly};
@@ -21,10 +23,12 @@ use crate::ring::{Buffer, NttForm, Poly};
 /// What to compute; rotations and diagonals only, no values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinearPlan {
-    /// Number of output ciphertexts.
+    /// Number of sums; as many outputs, unless the parts of a sum are two of them.
     pub n_outputs: usize,
     /// The sums inside the giant steps; several groups may serve one output.
     pub groups: Vec<LinearGroup>,
+    /// What the imaginary parts of the sums are.
+    pub parts: Parts,
     /// Afterwards, for each of these in order: y ← y + rot(y, fold), on every output.
     pub fold: Vec<Rotation>,
 }
@@ -101,6 +105,7 @@ pub fn evaluate(
             scale,
         })
         .collect::<Vec<_>>();
+    outputs = take_apart(evaluator, outputs, plan.parts, keys)?;
     for &fold in &plan.fold {
         for output in &mut outputs {
             let rotated = evaluator.rotate(output, fold, keys)?;

@@ -39,6 +39,7 @@ mod fft;
 mod key_switch;
 mod keys;
 pub mod linear;
+mod parts;
 mod random;
 mod rotation;
 mod secret_key;

@@ -2,7 +2,9 @@
 
 use super::Context;
 
-/// A cyclic rotation to the left: slot s of the result is slot s + steps of the operand.
+/// A cyclic rotation to the left: slot s of the result is slot s + steps of the operand. One value beyond the
+/// rotations, with as many steps as there are slots, stands for the conjugation of every slot: the other
+/// automorphism that needs a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rotation(usize);
 
@@ -15,7 +17,12 @@ impl Rotation {
         Self(steps.rem_euclid(context.slots() as i64) as usize)
     }
 
-    /// Steps to the left, in [0, slots).
+    /// The conjugation of every slot.
+    pub fn conjugation(context: &Context) -> Self {
+        Self(context.slots())
+    }
+
+    /// Steps to the left, in [0, slots); the number of slots for the conjugation.
     pub fn steps(self) -> usize {
         self.0
     }
@@ -27,12 +34,12 @@ impl Rotation {
 
     /// The exponent g = 5^steps mod 2N of the automorphism X → X^g that rotates.
     pub(super) fn galois_element(self, n: usize) -> usize {
-        power_of_five(self.0, n)
+        if self.0 == n / 2 { 2 * n - 1 } else { power_of_five(self.0, n) }
     }
 
     /// The inverse of [`Rotation::galois_element`] modulo 2N.
     pub(super) fn inverse_galois_element(self, n: usize) -> usize {
-        power_of_five(n / 2 - self.0 % (n / 2), n)
+        if self.0 == n / 2 { 2 * n - 1 } else { power_of_five(n / 2 - self.0 % (n / 2), n) }
     }
 }
 

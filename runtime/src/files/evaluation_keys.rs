@@ -127,6 +127,7 @@ fn decode_one<R: Read>(
     let key_use = match reader.u32()? as usize {
         0 => KeyUse::Relinearize,
         steps if steps < context.slots() => KeyUse::Rotate(Rotation::new(steps as i64, context)),
+        steps if steps == context.slots() => KeyUse::Rotate(Rotation::conjugation(context)),
         steps => return Err(bad_field("rotation", steps)),
     };
     let level = Level(reader.u16()?);

@@ -6,11 +6,11 @@
 
 use std::collections::HashMap;
 
-use fhe_bytecode::{CheckedMap, DiagonalId, Diagonals, Level, PlaintextKey, Rotation, Scale};
+use fhe_bytecode::{CheckedMap, DiagonalId, Diagonals, Level, Pairing, PlaintextKey, Rotation, Scale};
 
 use super::cache::{Demand, Meter, PlaintextSet, Share};
 use super::progress::Ticker;
-use crate::ckks::linear::{Diagonal, LinearGroup, LinearPlan, LinearTerm, PlaintextSource};
+use crate::ckks::linear::{Diagonal, LinearGroup, LinearPlan, LinearTerm, Parts, PlaintextSource};
 use crate::ckks::{self, CkksError, Context};
 
 /// One plaintext of a map: a diagonal rotated back by its giant step, at the scale of its term.
@@ -49,11 +49,16 @@ impl LinearStep {
                 LinearTerm { input: term.input as usize, baby: rotation(context, baby), diagonal: index }
             });
             let terms = terms.collect();
-            LinearGroup { output: group.output as usize, giant: rotation(context, group.giant), terms }
+            LinearGroup { output: group.sum as usize, giant: rotation(context, group.giant), terms }
         });
         let groups = groups.collect();
         let fold = map.plan.folds.iter().map(|&fold| rotation(context, fold)).collect();
-        let plan = LinearPlan { n_outputs: diagonals.n_outputs(), groups, fold };
+        let parts = match (diagonals.pairing(), diagonals.half()) {
+            (Pairing::None, _) => Parts::Real,
+            (Pairing::Outputs, _) => Parts::Outputs(diagonals.n_outputs()),
+            (Pairing::Halves, half) => Parts::Rotated(rotation(context, half.unwrap_or(Rotation::ZERO))),
+        };
+        let plan = LinearPlan { n_outputs: diagonals.n_sums(), groups, parts, fold };
         let coeff_bytes = 2 * 8 * diagonals.period() as u64;
         let n_towers = context.key_basis(level).len() as u64;
         let demand =
@@ -105,8 +110,9 @@ impl PlaintextSource for MapSource<'_> {
         let named = self.step.names.get(index).ok_or(CkksError::Plan("a diagonal has no name"))?;
         self.set.get(self.context, self.meter, index, || {
             let mut values = vec![0.0; self.diagonals.period()];
-            self.diagonals.write(named.diagonal, named.giant, &mut values);
-            self.context.encoder().round(&values, named.scale)
+            let mut imaginary = values.clone();
+            self.diagonals.write(named.diagonal, named.giant, &mut values, &mut imaginary);
+            self.context.encoder().round_complex(&values, &imaginary, named.scale)
         })
     }
 }

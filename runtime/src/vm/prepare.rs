@@ -6,7 +6,7 @@ use super::cache::Demand;
 use super::error::VmError;
 use super::keys::{KeyRequest, KeyUse};
 use super::linear::{LinearStep, rotation};
-use crate::ckks::Context;
+use crate::ckks::{Context, Rotation};
 
 /// The constant of a plaintext addition or product: one vector per ciphertext.
 #[derive(Debug)]
@@ -48,6 +48,9 @@ pub fn key_request(context: &Context, program: &CheckedProgram) -> KeyRequest {
     let mut request = KeyRequest::default();
     if let Some(level) = program.spec().relin_level {
         request.add(KeyUse::Relinearize, level);
+    }
+    if let Some(level) = program.spec().conjugation_level {
+        request.add(KeyUse::Rotate(Rotation::conjugation(context)), level);
     }
     for key in &program.spec().rotation_keys {
         request.add(KeyUse::Rotate(rotation(context, key.rotation)), key.level);
@@ -111,9 +114,10 @@ fn step(
         || program.fact(index).ok_or_else(|| VmError::Bug(format!("no facts for instruction {index}")));
     match op {
         Op::Linear { src, map, scale, .. } => {
+            let diagonals = &program.map(*map).diagonals;
             let scales = src
                 .iter()
-                .map(|run| Ok(scale.over(registers.get(*run)?.1)))
+                .map(|run| Ok(diagonals.weight_scale(*scale, registers.get(*run)?.1)))
                 .collect::<Result<Vec<Scale>, VmError>>()?;
             let level = fact()?.level;
             Ok(Step::Linear(LinearStep::new(context, program.map(*map), level, &scales), level))

@@ -5,8 +5,8 @@ mod toy;
 
 use std::sync::Arc;
 
-use fhe_bytecode::{CheckedProgram, Level, Packing};
-use toy::{expected, toy_program, value};
+use fhe_bytecode::{CheckedProgram, Level, Packing, Pairing};
+use toy::{expected, paired_toy_program, toy_program, value};
 
 use super::*;
 use crate::ckks::{Context, SecretKey, SeedSource};
@@ -31,18 +31,17 @@ fn options(memory: u64) -> Options {
 }
 
 /// Encrypted evaluation of a packing agrees with direct evaluation under any memory budget, also the second time.
-fn check(packing: Packing) {
-    let program = toy_program(packing);
-    let Run { context, key, keys } = setup(&program);
+fn check(program: &CheckedProgram) {
+    let Run { context, key, keys } = setup(program);
     let input: Vec<f64> = (0..32).map(|i| value(i + 500)).collect();
-    let client = Client::new(&program, context.clone(), key).unwrap();
+    let client = Client::new(program, context.clone(), key).unwrap();
     let fresh = client.encrypt(&input, &mut SeedSource::deterministic(5)).unwrap();
     let fresh: Vec<_> = fresh.iter().map(|ct| ct.expand(&context)).collect();
     let mut results = Vec::new();
-    let plenty = Machine::new(&program, context.clone(), keys.clone(), options(1 << 40)).unwrap();
+    let plenty = Machine::new(program, context.clone(), keys.clone(), options(1 << 40)).unwrap();
     let least = plenty.memory().key_bytes + plenty.memory().working_bytes;
     for memory in [1 << 40, least, least * 17 / 16 + plenty.memory().plaintext_bytes / 20] {
-        let machine = Machine::new(&program, context.clone(), keys.clone(), options(memory)).unwrap();
+        let machine = Machine::new(program, context.clone(), keys.clone(), options(memory)).unwrap();
         assert!(machine.memory().total() <= memory);
         for _ in 0..2 {
             let (result, profile) = machine.run(fresh.clone(), &Silent).unwrap();
@@ -60,12 +59,21 @@ fn check(packing: Packing) {
 
 #[test]
 fn packed_program_agrees_with_direct_evaluation() {
-    check(Packing::Packed);
+    check(&toy_program(Packing::Packed));
 }
 
 #[test]
 fn hw_program_agrees_with_direct_evaluation() {
-    check(Packing::Hw);
+    check(&toy_program(Packing::Hw));
+}
+
+#[test]
+fn complex_diagonals_agree_with_direct_evaluation() {
+    for pairings in [[Pairing::Halves; 2], [Pairing::None, Pairing::Halves]] {
+        check(&paired_toy_program(Packing::Packed, pairings));
+    }
+    check(&paired_toy_program(Packing::Hw, [Pairing::Outputs; 2]));
+    check(&paired_toy_program(Packing::Hw, [Pairing::Halves, Pairing::None]));
 }
 
 #[test]

@@ -18,6 +18,11 @@ fn values(n: usize, offset: usize) -> Vec<f32> {
 
 /// Convolution, bias, square and a dense layer over two levels of rescaling.
 pub(crate) fn toy_program(packing: Packing) -> CheckedProgram {
+    paired_toy_program(packing, [Pairing::None; 2])
+}
+
+/// The same program with the diagonals of its two linear maps paired.
+pub(crate) fn paired_toy_program(packing: Packing, pairings: [Pairing; 2]) -> CheckedProgram {
     let log_n = 10;
     let mut towers = Vec::new();
     for bits in [40, 45, 30] {
@@ -39,12 +44,14 @@ pub(crate) fn toy_program(packing: Packing) -> CheckedProgram {
         LinearOp::Conv2d { weight: conv, stride: [1, 1], pads: [1, 1], dilation: [1, 1], groups: 1 },
         LinearOp::Dense { weight: dense },
     ];
-    let map = |op: &LinearOp, from: (&Layout, u32), to: (&Layout, u32)| {
-        let diagonals = Diagonals::build(&[Operand { op, input: from.0 }], to.0, &constants).unwrap();
+    let map = |index: usize, from: (&Layout, u32), to: (&Layout, u32)| {
+        let (op, pairing) = (&ops[index], pairings[index]);
+        let terms = [Operand { op, input: from.0 }];
+        let diagonals = Diagonals::build(&terms, to.0, pairing, &constants).unwrap();
         let terms = vec![LinearTerm { op: op.clone(), input: LayoutId(from.1) }];
-        LinearMap { terms, output: LayoutId(to.1), plan: Plan::trivial(&diagonals) }
+        LinearMap { terms, output: LayoutId(to.1), pairing, plan: Plan::trivial(&diagonals) }
     };
-    let maps = vec![map(&ops[0], (&input, 0), (&middle, 1)), map(&ops[1], (&middle, 1), (&output, 2))];
+    let maps = vec![map(0, (&input, 0), (&middle, 1)), map(1, (&middle, 1), (&output, 2))];
     let (n_in, n_mid, n_out) = (input.n_cts() as u32, middle.n_cts() as u32, output.n_cts() as u32);
     let run = |first: u32, len: u32| CtRange::new(first, len);
     let (a, b, c, d, e, f) =
@@ -91,11 +98,13 @@ pub(crate) fn toy_program(packing: Packing) -> CheckedProgram {
         instructions: ops.map(|(layer, op)| Instruction { layer: LayerId(layer), op }).to_vec(),
         rotation_keys: Vec::new(),
         relin_level: None,
+        conjugation_level: None,
         prediction: Prediction::default(),
     };
     let keys = required_keys(&spec).unwrap();
     spec.rotation_keys = keys.rotations;
     spec.relin_level = keys.relin;
+    spec.conjugation_level = keys.conjugation;
     CheckedProgram::new(spec).unwrap()
 }
 

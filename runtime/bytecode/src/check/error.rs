@@ -132,8 +132,8 @@ pub(super) enum Fault {
     Leaked(String),
     #[error("no key for rotation {0} at {1}")]
     NoRotationKey(Rotation, Level),
-    #[error("no relinearization key at {0}")]
-    NoRelinKey(Level),
+    #[error("no {0} key at {1}")]
+    NoKey(&'static str, Level),
     #[error("the key for {0} is out of order, not normalized, above its use, or of no use")]
     UselessKey(String),
     #[error("{field} has {found} values for {needed} channels")]

@@ -7,7 +7,7 @@
 //! 3. runs of registers have the length of their layout, and tensors meet only in equal layouts;
 //! 4. levels: operands agree, no rescale below level 0, no drop upwards, the input starts within the chain;
 //! 5. scales: sums agree, plaintext scales are at least one, and every scale stays within the modulus;
-//! 6. every rotation and relinearization has a key of sufficient level, and every key is used;
+//! 6. every rotation, relinearization and conjugation has a key of sufficient level, and every key is used;
 //! 7. there is one input, before everything that reads, and one output, with nothing after it but frees.
 //!
 //! Errors are collected, each with the instruction it belongs to.
@@ -121,8 +121,8 @@ impl CheckedProgram {
     }
 }
 
-/// The keys that the instructions of a program use: what [`ProgramSpec::rotation_keys`] and
-/// [`ProgramSpec::relin_level`] have to say. The keys that the program already lists are ignored.
+/// The keys that the instructions of a program use: what [`ProgramSpec::rotation_keys`],
+/// [`ProgramSpec::relin_level`] and [`ProgramSpec::conjugation_level`] have to say. The keys that the program already lists are ignored.
 ///
 /// # Errors
 /// Everything else that does not hold.
@@ -170,8 +170,8 @@ fn checked_map(map: &LinearMap, layouts: &[Layout], spec: &ProgramSpec) -> Resul
         .iter()
         .map(|term| Ok(Operand { op: &term.op, input: layout(term.input)? }))
         .collect::<Result<_, String>>()?;
-    let diagonals =
-        Diagonals::build(&terms, layout(map.output)?, &spec.constants).map_err(|e| e.to_string())?;
+    let diagonals = Diagonals::build(&terms, layout(map.output)?, map.pairing, &spec.constants)
+        .map_err(|e| e.to_string())?;
     let plan = map.plan.expand(&diagonals).map_err(|e| e.to_string())?;
     Ok(CheckedMap { diagonals, plan })
 }

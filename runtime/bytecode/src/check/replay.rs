@@ -4,6 +4,7 @@ use super::error::Fault;
 use super::{CheckError, CheckErrors, CheckedMap, Place, plain_tensor};
 use crate::ids::{CtRange, LayoutId, MapId, TensorId};
 use crate::layout::Layout;
+use crate::linear::Pairing;
 use crate::params::{Level, Params};
 use crate::program::{Op, ProgramSpec, RotationKey};
 use crate::rotation::Rotation;
@@ -31,6 +32,8 @@ pub struct Keys {
     pub rotations: Vec<RotationKey>,
     /// Highest level of a relinearization.
     pub relin: Option<Level>,
+    /// Highest level of a conjugation.
+    pub conjugation: Option<Level>,
 }
 
 /// The outcome of a replay without faults.
@@ -55,6 +58,7 @@ pub(super) fn replay(
         registers: BTreeMap::new(),
         rotations: BTreeMap::new(),
         relin: None,
+        conjugation: None,
         has_input: false,
         output: None,
     };
@@ -85,7 +89,7 @@ pub(super) fn replay(
         fault(Place::End, Fault::Leaked(format!("c{first} and {} more", replay.registers.len() - 1)));
     }
     let rotations = replay.rotations.iter().map(|(&rotation, &level)| RotationKey { rotation, level });
-    let keys = Keys { rotations: rotations.collect(), relin: replay.relin };
+    let keys = Keys { rotations: rotations.collect(), relin: replay.relin, conjugation: replay.conjugation };
     match (errors.is_empty(), replay.output) {
         (true, Some(output)) => Ok(Replayed { facts, output, keys }),
         _ => Err(CheckErrors::new(errors)),
@@ -111,12 +115,18 @@ pub(super) fn check_keys(spec: &ProgramSpec, used: &Keys) -> Result<(), CheckErr
             fault(Fault::NoRotationKey(rotation, level));
         }
     }
-    match (spec.relin_level, used.relin) {
-        (have, Some(level)) if have.is_none_or(|have| have < level) => fault(Fault::NoRelinKey(level)),
-        (Some(have), need) if need.is_none_or(|need| have > need) => {
-            fault(Fault::UselessKey("relinearization".to_owned()));
+    let others = [
+        ("relinearization", spec.relin_level, used.relin),
+        ("conjugation", spec.conjugation_level, used.conjugation),
+    ];
+    for (name, have, need) in others {
+        match (have, need) {
+            (have, Some(level)) if have.is_none_or(|have| have < level) => fault(Fault::NoKey(name, level)),
+            (Some(have), need) if need.is_none_or(|need| have > need) => {
+                fault(Fault::UselessKey(name.to_owned()));
+            }
+            _ => {}
         }
-        _ => {}
     }
     if errors.is_empty() { Ok(()) } else { Err(CheckErrors::new(errors)) }
 }
@@ -160,6 +170,7 @@ struct Replay<'a> {
     registers: BTreeMap<u32, Register>,
     rotations: BTreeMap<Rotation, Level>,
     relin: Option<Level>,
+    conjugation: Option<Level>,
     has_input: bool,
     output: Option<Fact>,
 }
@@ -256,7 +267,8 @@ impl Replay<'_> {
             if self.layout(fact.layout)? != self.layout(term.input)? {
                 return Err(Fault::Layouts);
             }
-            times_plain(fact, scale)?;
+            // Weights are encoded at no less than one, also where pairing halves their scale.
+            times_plain(fact, checked.diagonals.weight_scale(scale, fact.scale).times(fact.scale))?;
             let first = *level.get_or_insert(fact.level);
             if first != fact.level {
                 return Err(Fault::Levels(first, fact.level));
@@ -265,11 +277,15 @@ impl Replay<'_> {
         let level = level.ok_or(Fault::Terms { found: 0, needed: 1 })?;
         let plan = &checked.plan;
         let giants = plan.groups.iter().map(|group| group.giant);
-        for rotation in plan.babies.iter().copied().chain(giants).chain(plan.folds.iter().copied()) {
+        let end = plan.folds.iter().copied().chain(plan.half);
+        for rotation in plan.babies.iter().copied().chain(giants).chain(end) {
             if !rotation.is_zero() {
                 let highest = self.rotations.entry(rotation).or_insert(level);
                 *highest = level.max(*highest);
             }
+        }
+        if plan.pairing != Pairing::None {
+            self.conjugation = self.conjugation.max(Some(level));
         }
         Ok(Fact { layout: map.output, level, scale })
     }

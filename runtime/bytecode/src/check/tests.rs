@@ -3,6 +3,7 @@
 use super::*;
 use crate::constants::Tensor;
 use crate::ids::{CtRange, LayerId};
+use crate::linear::Pairing;
 use crate::program::{Instruction, Op, RotationKey};
 use crate::rotation::Rotation;
 use crate::testing::sample_program;
@@ -45,8 +46,9 @@ fn bad_parameters_layouts_constants_and_maps_are_located() {
     check(|p| p.layouts[1].slots = 512, "layout l1: 512 slots in a ring of 256");
     check(|p| p.constants.tensors[0].shape[0] = 5, "constants: tensor w0 has 72 values, its shape needs 90");
     check(|p| p.maps[2].output = LayoutId(9), "map m2: layout l9 does not exist");
+    check(|p| p.maps[0].pairing = Pairing::Outputs, "map m0: pairing Outputs has nothing to pair");
     check(|p| p.maps[0].terms.clear(), "map m0: a linear map needs at least one term");
-    check(|p| p.maps[1].plan.splits.clear(), "map m1: no split for rotation -127");
+    check(|p| p.maps[1].plan.splits.clear(), "map m1: no split for rotation -63");
 }
 
 #[test]
@@ -216,6 +218,7 @@ fn every_use_has_a_key_of_its_level() {
     );
     check(|p| p.relin_level = None, "keys: no relinearization key at L2");
     check(|p| p.relin_level = Some(Level(1)), "keys: no relinearization key at L2");
+    check(|p| p.conjugation_level = None, "keys: no conjugation key at L2");
 }
 
 #[test]
@@ -229,6 +232,7 @@ fn every_key_has_a_use() {
     check(|p| p.rotation_keys[0].level = Level(9), &useless(&format!("rotation {first}")));
     check(|p| p.rotation_keys.swap(0, 1), &useless(&format!("rotation {first}")));
     check(|p| p.relin_level = Some(Level(3)), &useless("relinearization"));
+    check(|p| p.conjugation_level = Some(Level(3)), &useless("conjugation"));
 }
 
 #[test]

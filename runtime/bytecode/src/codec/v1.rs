@@ -5,7 +5,7 @@ use super::wire::{Reader, Wire, Writer};
 use crate::constants::{Codebook, Constants, Tensor, TensorData};
 use crate::ids::{CodebookId, CtId, CtRange, LayerId, LayoutId, MapId, TensorId};
 use crate::layout::{LayoutSpec, Shape};
-use crate::linear::{LinearOp, LinearTerm};
+use crate::linear::{LinearOp, LinearTerm, Pairing};
 use crate::params::{Level, ParamsSpec};
 use crate::plan::{Plan, Split};
 use crate::program::{
@@ -45,6 +45,7 @@ sections! {
     b"CODE" instructions
     b"ROTK" rotation_keys
     b"RELK" relin_level
+    b"CONK" conjugation_level
     b"PRED" prediction
 }
 
@@ -85,7 +86,7 @@ structs! {
     Constants { tensors codebooks }
     Tensor { members shape data }
     Codebook { members values }
-    LinearMap { terms output plan }
+    LinearMap { terms output pairing plan }
     LinearTerm { op input }
     Plan { splits }
     Split { rotation baby }
@@ -118,6 +119,11 @@ macro_rules! enums {
 }
 
 enums! {
+    Pairing {
+        0 None {}
+        1 Halves {}
+        2 Outputs {}
+    }
     LinearOp {
         0 Conv2d { weight stride pads dilation groups }
         1 Dense { weight }

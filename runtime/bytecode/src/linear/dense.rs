@@ -1,8 +1,10 @@
 //! Diagonals of a matrix over a flattened input, looked up slot by slot.
 
+use super::pairing::Placement;
 use super::{LinearError, ResolvedOp, member_pairs};
 use crate::layout::Layout;
 use crate::rotation::Rotation;
+use std::collections::BTreeSet;
 
 /// Which coordinate lives in a slot.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,7 @@ pub(super) struct DenseTerm {
     values: Vec<f64>,
     member_step: usize,
     columns: usize,
+    placement: Placement,
 }
 
 impl DenseTerm {
@@ -30,6 +33,7 @@ impl DenseTerm {
         op: ResolvedOp,
         input: &Layout,
         output: &Layout,
+        placement: Placement,
     ) -> Result<(Self, Vec<(u32, u32, Rotation)>), LinearError> {
         member_pairs(input, output, op.values.members)?;
         let term = Self {
@@ -39,10 +43,11 @@ impl DenseTerm {
             member_step: op.values.member_step(),
             values: op.values.data,
             columns: input.shape().len(),
+            placement,
         };
-        let window = input.period().min(output.period());
+        let window = placement.window();
         let member_by_member = input.members() == output.members();
-        let mut diagonals = Vec::new();
+        let mut diagonals = BTreeSet::new();
         for (o, rows) in term.outputs.iter().enumerate() {
             let rows = held(rows);
             for (i, columns) in term.inputs.iter().enumerate() {
@@ -54,22 +59,29 @@ impl DenseTerm {
                         }
                     }
                 }
-                let mut rotations: Vec<Rotation> =
-                    (0..window).filter(|&r| seen[r]).map(|r| Rotation::new(r as i64, window)).collect();
-                rotations.sort_unstable();
-                diagonals.extend(rotations.into_iter().map(|r| (o as u32, i as u32, r)));
+                let rotations = (0..window).filter(|&r| seen[r]).map(|r| Rotation::new(r as i64, window));
+                let sum = placement.sum(o).0;
+                diagonals.extend(rotations.map(|r| (sum as u32, i as u32, r)));
             }
         }
-        Ok((term, diagonals))
+        Ok((term, diagonals.into_iter().collect()))
     }
 
-    /// Adds one diagonal to `out` (one period), moved right by `shift`.
-    pub(super) fn write(&self, output: u32, input: u32, rotation: Rotation, shift: usize, out: &mut [f64]) {
-        let (rows, columns) = (&self.outputs[output as usize], &self.inputs[input as usize]);
+    /// Adds one part of a diagonal to `out` (one period), moved right by `shift`.
+    pub(super) fn write(
+        &self,
+        (sum, input, rotation): (u32, u32, Rotation),
+        imaginary: bool,
+        shift: usize,
+        out: &mut [f64],
+    ) {
+        let Some((output, moved)) = self.placement.part(sum as usize, imaginary) else { return };
+        let Some(rows) = self.outputs.get(output) else { return };
+        let columns = &self.inputs[input as usize];
         let wrap = out.len() - 1;
         let offset = rotation.left(columns.len());
         for slot in 0..rows.len().max(columns.len()) {
-            let row = rows[slot & (rows.len() - 1)];
+            let row = rows[(slot + rows.len() - moved) & (rows.len() - 1)];
             if let Some(value) = self.weight(row, columns[(slot + offset) & (columns.len() - 1)]) {
                 out[(slot + shift) & wrap] += value;
             }

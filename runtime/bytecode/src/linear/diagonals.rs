@@ -1,12 +1,15 @@
 //! The diagonals of a map, listed once and written out on demand.
 
 use super::dense::DenseTerm;
+use super::pairing::{Pairing, Placement};
 use super::sparse::{Mask, SparseTerm};
 use super::{LinearError, Operand, ResolvedOp};
 use crate::constants::Constants;
 use crate::layout::Layout;
 use crate::rotation::Rotation;
+use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Index of a diagonal in its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -20,11 +23,11 @@ impl DiagonalId {
     }
 }
 
-/// One non-empty diagonal: `y_output[s] += d[s]·x_input[s + rotation]`.
+/// One non-empty diagonal: `sum[s] += d[s]·x_input[s + rotation]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagonal {
-    /// Ciphertext of the output tensor.
-    pub output: u32,
+    /// The sum it belongs to: an output ciphertext, or a pair of them.
+    pub sum: u32,
     /// Input ciphertext, counted through the terms of the map.
     pub input: u32,
     /// Rotation of the input.
@@ -73,17 +76,28 @@ pub struct Diagonals {
     slots: usize,
     n_inputs: usize,
     n_outputs: usize,
+    pairing: Pairing,
+    half: Option<Rotation>,
 }
 
 impl Diagonals {
     /// Finds the diagonals of Σ op(input) into `output`.
     ///
     /// # Errors
-    /// When an operation does not fit its weights or layouts.
-    pub fn build(terms: &[Operand<'_>], output: &Layout, constants: &Constants) -> Result<Self, LinearError> {
-        let slots = output.slots();
+    /// When an operation does not fit its weights or layouts, or there is nothing to pair.
+    pub fn build(
+        terms: &[Operand<'_>],
+        output: &Layout,
+        pairing: Pairing,
+        constants: &Constants,
+    ) -> Result<Self, LinearError> {
+        let (slots, n_outputs) = (output.slots(), output.n_cts());
         let input_period = terms.iter().map(|t| t.input.period()).max().ok_or(LinearError::NoTerms)?;
         let period = output.period().max(input_period);
+        let half = (pairing == Pairing::Halves).then_some(input_period.min(output.period()) / 2);
+        if half == Some(0) || (pairing == Pairing::Outputs && n_outputs < 2) {
+            return Err(LinearError::Pairing(pairing));
+        }
         let mut found: Vec<(Diagonal, Origin)> = Vec::new();
         let (mut sources, mut n_inputs) = (Vec::new(), 0);
         for (index, term) in terms.iter().enumerate() {
@@ -91,22 +105,24 @@ impl Diagonals {
                 return Err(LinearError::Slots { input: term.input.slots(), output: slots });
             }
             let op = ResolvedOp::new(term.op, term.input.shape(), output.shape(), constants)?;
-            let mut push = |(output, input, rotation): (u32, u32, Rotation), pieces| {
-                let diagonal = Diagonal { output, input: n_inputs + input, rotation };
+            let placement = Placement::new(term.input, output, pairing, half);
+            let mut push = |(sum, input, rotation): (u32, u32, Rotation), pieces| {
+                let diagonal = Diagonal { sum, input: n_inputs + input, rotation };
                 found.push((diagonal, Origin { term: index as u32, first_input: n_inputs, pieces }));
             };
             if op.is_dense() {
-                let (source, diagonals) = DenseTerm::build(op, term.input, output)?;
+                let (source, diagonals) = DenseTerm::build(op, term.input, output, placement)?;
                 diagonals.into_iter().for_each(|key| push(key, 0..0));
                 sources.push(TermSource::Dense(source));
             } else {
-                let (source, diagonals) = SparseTerm::build(op, term.input, output)?;
-                diagonals.into_iter().for_each(|d| push((d.output, d.input, d.rotation), d.pieces));
+                let (source, diagonals) = SparseTerm::build(op, term.input, output, placement)?;
+                diagonals.into_iter().for_each(|d| push((d.sum, d.input, d.rotation), d.pieces));
                 sources.push(TermSource::Sparse(source));
             }
             n_inputs += term.input.n_cts() as u32;
         }
-        add_empty_outputs(&mut found, output.n_cts());
+        let n_sums = if pairing == Pairing::Outputs { n_outputs.div_ceil(2) } else { n_outputs };
+        add_empty_sums(&mut found, n_sums);
         found.sort_by_key(|(diagonal, _)| *diagonal);
         let (list, origins) = found.into_iter().unzip();
         let folds = std::iter::successors(Some(output.period()), |f| Some(2 * f))
@@ -122,8 +138,24 @@ impl Diagonals {
             folds,
             slots,
             n_inputs: n_inputs as usize,
-            n_outputs: output.n_cts(),
+            n_outputs,
+            pairing,
+            half: half.map(|half| Rotation::new(half as i64, slots)),
         })
+    }
+
+    /// The diagonals under the pairing that suits the map.
+    ///
+    /// # Errors
+    /// When an operation does not fit its weights or layouts.
+    pub fn best(terms: &[Operand<'_>], output: &Layout, constants: &Constants) -> Result<Self, LinearError> {
+        let plain = Self::build(terms, output, Pairing::None, constants)?;
+        let ids = (0..plain.list.len() as u32).map(DiagonalId);
+        let distinct: BTreeSet<PlaintextKey> = ids.map(|id| plain.key(id)).collect();
+        match Pairing::suggested(plain.list.len(), distinct.len(), plain.n_outputs) {
+            Pairing::None => Ok(plain),
+            pairing => Self::build(terms, output, pairing, constants),
+        }
     }
 
     /// The diagonals, sorted; [`DiagonalId`] is the position.
@@ -161,26 +193,55 @@ impl Diagonals {
         self.n_outputs
     }
 
+    /// Sums before the two parts are taken apart: as many as outputs, or half as many.
+    pub fn n_sums(&self) -> usize {
+        if self.pairing == Pairing::Outputs { self.n_outputs.div_ceil(2) } else { self.n_outputs }
+    }
+
+    /// What the imaginary parts of the sums are.
+    pub fn pairing(&self) -> Pairing {
+        self.pairing
+    }
+
+    /// The rotation that brings the imaginary part of a sum to the output, for [`Pairing::Halves`].
+    pub fn half(&self) -> Option<Rotation> {
+        self.half
+    }
+
+    /// Scale that the weights of a term are encoded at, from the scales of result and source.
+    pub fn weight_scale(&self, result: Scale, source: Scale) -> Scale {
+        let scale = result.over(source);
+        if self.pairing == Pairing::None { scale } else { scale.halved() }
+    }
+
     /// The term that a diagonal belongs to.
     pub fn term(&self, id: DiagonalId) -> usize {
         self.origins[id.index()].term as usize
     }
 
-    /// Writes one period of `rot(d, -giant)` into `out`: the vector that a term under that giant step
-    /// multiplies with.
+    /// Writes one period of `rot(d, -giant)`: the vector that a term under that giant step multiplies with,
+    /// real part into `re` and imaginary part into `im`. The diagonals of an unpaired map are real; then `im`
+    /// may be empty.
     ///
     /// # Panics
-    /// When `out` does not have [`Self::period`] slots or the diagonal does not exist.
-    pub fn write(&self, id: DiagonalId, giant: Rotation, out: &mut [f64]) {
+    /// When a part does not have [`Self::period`] slots or the diagonal does not exist.
+    pub fn write(&self, id: DiagonalId, giant: Rotation, re: &mut [f64], im: &mut [f64]) {
+        self.write_part(id, giant, false, re);
+        if !(im.is_empty() && self.pairing == Pairing::None) {
+            self.write_part(id, giant, true, im);
+        }
+    }
+
+    fn write_part(&self, id: DiagonalId, giant: Rotation, imaginary: bool, out: &mut [f64]) {
         assert_eq!(out.len(), self.period, "a diagonal is written over one period");
         out.fill(0.0);
         let (diagonal, origin) = (&self.list[id.index()], &self.origins[id.index()]);
         let shift = giant.left(self.period);
         match &self.sources[origin.term as usize] {
-            TermSource::Sparse(term) => term.write(origin.pieces.clone(), shift, out),
+            TermSource::Sparse(term) => term.write(origin.pieces.clone(), imaginary, shift, out),
             TermSource::Dense(term) => {
                 let input = diagonal.input - origin.first_input;
-                term.write(diagonal.output, input, diagonal.rotation, shift, out);
+                term.write((diagonal.sum, input, diagonal.rotation), imaginary, shift, out);
             }
         }
     }
@@ -208,28 +269,28 @@ impl Diagonals {
         values.all(|v| v == first).then_some(first)
     }
 
-    /// Mean square of the slots of a diagonal.
+    /// Mean square of the slots of a diagonal, both parts together.
     pub fn energy(&self, id: DiagonalId) -> f64 {
         let origin = &self.origins[id.index()];
         let total = match &self.sources[origin.term as usize] {
             TermSource::Sparse(term) => term.energy(origin.pieces.clone()),
             TermSource::Dense(_) => {
-                let mut vector = vec![0.0; self.period];
-                self.write(id, Rotation::ZERO, &mut vector);
-                vector.iter().map(|v| v * v).sum()
+                let (mut re, mut im) = (vec![0.0; self.period], vec![0.0; self.period]);
+                self.write(id, Rotation::ZERO, &mut re, &mut im);
+                re.iter().chain(&im).map(|v| v * v).sum()
             }
         };
         total / self.period as f64
     }
 }
 
-/// Gives an output that nothing reaches one diagonal of zeros, so that every output has a product.
-fn add_empty_outputs(found: &mut Vec<(Diagonal, Origin)>, n_outputs: usize) {
-    let mut reached = vec![false; n_outputs];
-    found.iter().for_each(|(diagonal, _)| reached[diagonal.output as usize] = true);
-    for output in (0..n_outputs).filter(|&output| !reached[output]) {
-        // A matrix reaches every output, so the first term is one with pieces.
-        let diagonal = Diagonal { output: output as u32, input: 0, rotation: Rotation::ZERO };
+/// Gives a sum that nothing reaches one diagonal of zeros, so that every output has a product.
+fn add_empty_sums(found: &mut Vec<(Diagonal, Origin)>, n_sums: usize) {
+    let mut reached = vec![false; n_sums];
+    found.iter().for_each(|(diagonal, _)| reached[diagonal.sum as usize] = true);
+    for sum in (0..n_sums).filter(|&sum| !reached[sum]) {
+        // A matrix reaches every sum, so the first term is one with pieces.
+        let diagonal = Diagonal { sum: sum as u32, input: 0, rotation: Rotation::ZERO };
         found.push((diagonal, Origin { term: 0, first_input: 0, pieces: 0..0 }));
     }
 }

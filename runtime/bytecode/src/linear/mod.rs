@@ -9,9 +9,11 @@
 //! copies: each product is computed in exactly one copy, the one that brings the rotation into a window of
 //! p_out, and afterwards the *folds* y ← y + rot(y, f), f = p_out, 2·p_out, … p/2 sum the copies. So a map
 //! never has more than min(p_in, p_out) diagonals per pair of ciphertexts, and all of them have period p.
+//! Complex diagonals halve that number again, see [`Pairing`].
 
 mod dense;
 mod diagonals;
+mod pairing;
 mod sparse;
 mod taps;
 
@@ -21,6 +23,7 @@ use crate::layout::{Layout, Shape};
 use serde::{Deserialize, Serialize};
 
 pub use diagonals::{Diagonal, DiagonalId, Diagonals, PlaintextKey};
+pub use pairing::Pairing;
 pub use sparse::Mask;
 pub use taps::{ResolvedOp, Tap, valid_range};
 
@@ -150,6 +153,9 @@ pub enum LinearError {
         /// Slots of the output layout.
         output: usize,
     },
+    /// Nothing to pair: a single rotation, or a single output.
+    #[error("pairing {0:?} has nothing to pair")]
+    Pairing(Pairing),
     /// A map without summands.
     #[error("a linear map needs at least one term")]
     NoTerms,

@@ -3,6 +3,7 @@
 //! A tap between layouts whose steps match meets one rotation over a whole rectangle of outputs; where the
 //! steps differ it falls apart into rows or single slots. A diagonal is a list of such pieces.
 
+use super::pairing::Placement;
 use super::{LinearError, MemberPair, ResolvedOp, member_pairs, valid_range};
 use crate::layout::Layout;
 use crate::rotation::Rotation;
@@ -16,6 +17,7 @@ pub struct Mask {
     last_row: u16,
     last_column: u16,
     members: u16,
+    imaginary: bool,
 }
 
 /// One weight over a mask.
@@ -28,7 +30,7 @@ pub(super) struct Piece {
 
 /// Where a diagonal starts and ends among the pieces.
 pub(super) struct SparseDiagonal {
-    pub(super) output: u32,
+    pub(super) sum: u32,
     pub(super) input: u32,
     pub(super) rotation: Rotation,
     pub(super) pieces: std::ops::Range<u32>,
@@ -59,10 +61,10 @@ impl SparseTerm {
         op: ResolvedOp,
         input: &Layout,
         output: &Layout,
+        placement: Placement,
     ) -> Result<(Self, Vec<SparseDiagonal>), LinearError> {
         let pairs = member_pairs(input, output, op.values.members)?;
-        let mut finder =
-            Finder { input, output, found: Vec::new(), keys: HashMap::default(), order: Vec::new() };
+        let mut finder = Finder { placement, found: Vec::new(), keys: HashMap::default(), order: Vec::new() };
         let (stride, len, member_step) = (op.stride, op.values.len(), op.values.member_step());
         let (from, to) = (input.shape(), output.shape());
         op.for_each_tap(|tap| {
@@ -104,10 +106,11 @@ impl SparseTerm {
         Ok((term, diagonals))
     }
 
-    /// Adds the pieces to `out` (one period), moved right by `shift`.
-    pub(super) fn write(&self, pieces: std::ops::Range<u32>, shift: usize, out: &mut [f64]) {
+    /// Adds the real or imaginary pieces to `out` (one period), moved right by `shift`.
+    pub(super) fn write(&self, pieces: std::ops::Range<u32>, imaginary: bool, shift: usize, out: &mut [f64]) {
         let wrap = out.len() - 1;
-        for piece in &self.pieces[pieces.start as usize..pieces.end as usize] {
+        let pieces = &self.pieces[pieces.start as usize..pieces.end as usize];
+        for piece in pieces.iter().filter(|piece| piece.mask.imaginary == imaginary) {
             let mut weight = piece.weight as usize;
             let mut slot = piece.mask.slot as usize + shift;
             for _ in 0..piece.mask.members {
@@ -177,42 +180,34 @@ fn classes(values: &[f64], len: usize, members: usize) -> Vec<u32> {
 type Key = (u32, u32, Rotation);
 
 /// Collects pieces and numbers the diagonals in order of appearance.
-struct Finder<'a> {
-    input: &'a Layout,
-    output: &'a Layout,
+struct Finder {
+    placement: Placement,
     found: Vec<(u32, Piece)>,
     keys: HashMap<Key, u32, BuildHasherDefault<MulHasher>>,
     order: Vec<Key>,
 }
 
-impl Finder<'_> {
+impl Finder {
     fn add(
         &mut self,
-        (out_ct, out_slot): (usize, usize),
+        output: (usize, usize),
         (in_ct, in_slot): (usize, usize),
         [rows, columns]: [usize; 2],
         pair: &MemberPair,
         weight: usize,
     ) {
-        let (p_in, p_out) = (self.input.period(), self.output.period());
-        let distance = in_slot as i64 - out_slot as i64;
-        let rotation = Rotation::new(distance, p_in.min(p_out));
-        // Where the output has spare copies, the product moves to the copy that the rotation reaches.
-        let slot = if p_out < p_in {
-            (out_slot as i64 + distance - rotation.amount()).rem_euclid(p_in as i64) as usize
-        } else {
-            out_slot
-        };
-        let key = (out_ct as u32, in_ct as u32, rotation);
+        let spot = self.placement.spot(output, in_slot);
+        let key = (spot.sum as u32, in_ct as u32, spot.rotation);
         let diagonal = *self.keys.entry(key).or_insert_with(|| {
             self.order.push(key);
             self.order.len() as u32 - 1
         });
         let mask = Mask {
-            slot: slot as u32,
+            slot: spot.slot as u32,
             last_row: (rows - 1) as u16,
             last_column: (columns - 1) as u16,
             members: pair.count as u16,
+            imaginary: spot.imaginary,
         };
         self.found.push((diagonal, Piece { mask, weight: weight as u32 }));
     }
@@ -227,10 +222,10 @@ impl Finder<'_> {
         let mut diagonals = Vec::with_capacity(sorted.len());
         let mut start = 0;
         for &d in &sorted {
-            let (output, input, rotation) = self.order[d as usize];
+            let (sum, input, rotation) = self.order[d as usize];
             let end = start + counts[d as usize];
             next[d as usize] = start;
-            diagonals.push(SparseDiagonal { output, input, rotation, pieces: start..end });
+            diagonals.push(SparseDiagonal { sum, input, rotation, pieces: start..end });
             start = end;
         }
         let Some(&(_, filler)) = self.found.first() else { return (Vec::new(), diagonals) };

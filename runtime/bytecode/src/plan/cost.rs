@@ -114,7 +114,7 @@ impl StepCosts {
         counts.hoists as f64 * self.hoist
             + counts.babies as f64 * self.baby
             + counts.giants as f64 * self.giant
-            + counts.folds as f64 * self.rotation
+            + (counts.folds + counts.conjugations) as f64 * self.rotation
             + counts.terms as f64 * self.term
             + counts.outputs as f64 * self.finish
     }

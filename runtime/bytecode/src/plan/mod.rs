@@ -4,8 +4,11 @@
 //! decomposition per input. The giants rotate the partial sums of an output:
 //!
 //! ```text
-//! y_o = Σ_g rot( Σ_{i,b} rot(d_{o,i,g+b}, -g) · rot(x_i, b), g ),   then y ← y + rot(y, f) for every fold f
+//! P_o = Σ_g rot( Σ_{i,b} rot(d_{o,i,g+b}, -g) · rot(x_i, b), g )
 //! ```
+//!
+//! Real sums P are the outputs; the parts of complex ones are taken apart ([`Pairing`]). At the end
+//! y ← y + rot(y, f) for every fold f.
 //!
 //! A [`Plan`] stores only how each distinct rotation is split, so it stays small however many ciphertexts a
 //! map has; [`Plan::expand`] gives the groups and terms that an executor walks through.
@@ -13,7 +16,7 @@
 mod cost;
 mod search;
 
-use crate::linear::{DiagonalId, Diagonals};
+use crate::linear::{DiagonalId, Diagonals, Pairing};
 use crate::noise::LinearNoise;
 use crate::rotation::Rotation;
 use crate::scale::Scale;
@@ -51,11 +54,11 @@ pub struct PlanTerm {
     pub diagonal: DiagonalId,
 }
 
-/// The products that share one output and one giant step.
+/// The products that share one sum and one giant step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanGroup {
-    /// Ciphertext of the output tensor.
-    pub output: u32,
+    /// The sum: an output ciphertext, or a pair of them.
+    pub sum: u32,
     /// Rotation of the sum.
     pub giant: Rotation,
     /// The products, by input and baby step.
@@ -67,10 +70,16 @@ pub struct PlanGroup {
 pub struct ExpandedPlan {
     /// Distinct baby steps, zero included if it is used; every input may need each of them.
     pub babies: Vec<Rotation>,
-    /// Sorted by output and giant step.
+    /// Sorted by sum and giant step.
     pub groups: Vec<PlanGroup>,
-    /// Rotations to add up at the end, in order.
+    /// Rotations to add up at the end, in order, once the parts are taken apart.
     pub folds: Vec<Rotation>,
+    /// What the imaginary parts of the sums are.
+    pub pairing: Pairing,
+    /// The rotation of the imaginary parts for [`Pairing::Halves`].
+    pub half: Option<Rotation>,
+    /// Output ciphertexts.
+    pub n_outputs: usize,
 }
 
 /// Why a plan does not fit its map.
@@ -124,16 +133,24 @@ impl Plan {
             let split = self.split(diagonal.rotation).ok_or(PlanError::Missing(diagonal.rotation))?;
             let baby = babies.binary_search(&split.baby).expect("every baby step is in the list") as u32;
             let term = PlanTerm { input: diagonal.input, baby, diagonal: DiagonalId(index as u32) };
-            groups.entry((diagonal.output, split.giant(diagonals))).or_default().push(term);
+            groups.entry((diagonal.sum, split.giant(diagonals))).or_default().push(term);
         }
-        let groups = groups.into_iter().map(|((output, giant), terms)| PlanGroup { output, giant, terms });
-        Ok(ExpandedPlan { babies, groups: groups.collect(), folds: diagonals.folds().to_vec() })
+        let groups = groups.into_iter().map(|((sum, giant), terms)| PlanGroup { sum, giant, terms });
+        Ok(ExpandedPlan {
+            babies,
+            groups: groups.collect(),
+            folds: diagonals.folds().to_vec(),
+            pairing: diagonals.pairing(),
+            half: diagonals.half(),
+            n_outputs: diagonals.n_outputs(),
+        })
     }
 
     /// The distinct non-zero rotations that need a key.
     pub fn rotations(&self, diagonals: &Diagonals) -> Vec<Rotation> {
         let steps = self.splits.iter().flat_map(|s| [s.baby, s.giant(diagonals)]);
-        let mut all: Vec<Rotation> = steps.chain(diagonals.folds().iter().copied()).collect();
+        let end = diagonals.folds().iter().copied().chain(diagonals.half());
+        let mut all: Vec<Rotation> = steps.chain(end).collect();
         all.retain(|r| !r.is_zero());
         all.sort_unstable();
         all.dedup();
@@ -163,24 +180,30 @@ impl ExpandedPlan {
         let rotated = used.iter().filter(|(_, baby)| !self.babies[*baby as usize].is_zero());
         let mut hoisted: Vec<u32> = rotated.clone().map(|(input, _)| *input).collect();
         hoisted.dedup();
-        let outputs = self.groups.iter().map(|g| g.output).max().map_or(0, |last| last as usize + 1);
+        let sums = self.groups.iter().map(|g| g.sum).max().map_or(0, |last| last as usize + 1);
         PlanCounts {
             hoists: hoisted.len(),
             babies: rotated.count(),
             giants: self.groups.iter().filter(|g| !g.giant.is_zero()).count(),
-            folds: self.folds.len() * outputs,
+            folds: (self.folds.len() + usize::from(self.half.is_some())) * self.n_outputs,
+            conjugations: if self.pairing == Pairing::None { 0 } else { sums },
             terms: self.groups.iter().map(|g| g.terms.len()).sum(),
-            outputs,
+            outputs: self.n_outputs,
         }
     }
 }
 
 impl ExpandedPlan {
     /// What the noise model needs to know of one output, with the weights of every term of the map encoded
-    /// at `weight_scales`.
+    /// at `weight_scales`, as [`Diagonals::weight_scale`] gives them.
     pub fn noise(&self, diagonals: &Diagonals, output: u32, weight_scales: &[Scale]) -> LinearNoise {
-        let mut noise = LinearNoise { n_folds: self.folds.len(), ..LinearNoise::default() };
-        for group in self.groups.iter().filter(|group| group.output == output) {
+        let (sum, parts) = match self.pairing {
+            Pairing::None => (output, 0),
+            Pairing::Halves => (output, 2),
+            Pairing::Outputs => (output / 2, 1),
+        };
+        let mut noise = LinearNoise { n_folds: self.folds.len(), parts, ..LinearNoise::default() };
+        for group in self.groups.iter().filter(|group| group.sum == sum) {
             noise.n_giants += usize::from(!group.giant.is_zero());
             for term in &group.terms {
                 let scale = weight_scales.get(diagonals.term(term.diagonal)).map_or(1.0, |s| s.value());
@@ -207,6 +230,8 @@ pub struct PlanCounts {
     pub giants: usize,
     /// Rotations at the end.
     pub folds: usize,
+    /// Conjugations that take paired sums apart.
+    pub conjugations: usize,
     /// Plaintext products.
     pub terms: usize,
     /// Output ciphertexts.
@@ -216,7 +241,7 @@ pub struct PlanCounts {
 impl PlanCounts {
     /// All rotations.
     pub fn rotations(&self) -> usize {
-        self.babies + self.giants + self.folds
+        self.babies + self.giants + self.folds + self.conjugations
     }
 }
 

@@ -87,7 +87,7 @@ struct Pricer<'a> {
     costs: &'a StepCosts,
     known: &'a BTreeSet<Rotation>,
     inputs: f64,
-    outputs: f64,
+    sums: f64,
     input_period: usize,
     period: usize,
     stamps: [Vec<u32>; 2],
@@ -102,7 +102,7 @@ impl<'a> Pricer<'a> {
             costs,
             known,
             inputs: diagonals.n_inputs() as f64,
-            outputs: diagonals.n_outputs() as f64,
+            sums: diagonals.n_sums() as f64,
             input_period,
             period,
             stamps: [vec![0; input_period], vec![0; period]],
@@ -129,7 +129,7 @@ impl<'a> Pricer<'a> {
                     let hoist = if std::mem::replace(&mut hoisted, true) { 0.0 } else { self.costs.hoist };
                     self.inputs * (self.costs.baby + hoist)
                 } else {
-                    self.outputs * self.costs.giant
+                    self.sums * self.costs.giant
                 };
                 let slots = self.keys.len();
                 let new_key = std::mem::replace(&mut self.keys[step.left(slots)], self.round) != self.round;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::constants::{Constants, Tensor};
 use crate::layout::{Layout, Packing, Shape};
-use crate::linear::{LinearOp, Operand};
+use crate::linear::{LinearOp, Operand, Pairing};
 use crate::params::{Level, Params, ParamsSpec, ntt_primes_near};
 use crate::testing::{Rng, apply_diagonals, apply_plan};
 use std::collections::BTreeSet;
@@ -34,16 +34,20 @@ fn check(
     let input = Layout::fresh(packing, Shape::new(channels[0], 8, 8), 1, slots).unwrap();
     let size = 8 / stride;
     let output = input.after(packing, Shape::new(channels[1], size, size), [stride; 2]).unwrap().0;
-    let diagonals = Diagonals::build(&[Operand { op: &op, input: &input }], &output, &constants).unwrap();
     let mut rng = Rng::new(3);
     let tensor: Vec<f64> = (0..input.shape().len()).map(|_| rng.unit()).collect();
     let cts = input.scatter(&tensor);
-    let expected = apply_diagonals(&diagonals, &cts);
-    let found = plan(&diagonals, &costs(5), &BTreeSet::new());
-    for plan in extra(&diagonals).into_iter().chain([found, Plan::trivial(&diagonals)]) {
-        let result = apply_plan(&plan.expand(&diagonals).unwrap(), &diagonals, &cts);
-        for (a, b) in result.iter().flatten().zip(expected.iter().flatten()) {
-            assert!((a - b).abs() < 1e-9);
+    let build = |pairing| {
+        Diagonals::build(&[Operand { op: &op, input: &input }], &output, pairing, &constants).unwrap()
+    };
+    let expected = apply_diagonals(&build(Pairing::None), &cts);
+    for diagonals in [Pairing::None, Pairing::Halves].map(build) {
+        let found = plan(&diagonals, &costs(5), &BTreeSet::new());
+        for plan in extra(&diagonals).into_iter().chain([found]) {
+            let result = apply_plan(&plan.expand(&diagonals).unwrap(), &diagonals, &cts);
+            for (a, b) in result.iter().flatten().zip(expected.iter().flatten()) {
+                assert!((a - b).abs() < 1e-9);
+            }
         }
     }
 }
@@ -92,7 +96,8 @@ fn residual_network_layers_need_few_rotations() {
     ];
     for (input, output, stride, level, repeats, most) in layers {
         let (op, constants) = conv(output.shape().channels, input.shape().channels, stride);
-        let diagonals = Diagonals::build(&[Operand { op: &op, input }], output, &constants).unwrap();
+        let diagonals =
+            Diagonals::build(&[Operand { op: &op, input }], output, Pairing::None, &constants).unwrap();
         let plan = plan(&diagonals, &costs(level), &known);
         let counts = plan.expand(&diagonals).unwrap().counts();
         assert!(counts.rotations() <= most, "{counts:?}");
@@ -108,7 +113,8 @@ fn noise_facts_follow_the_plan() {
     let mut constants = Constants::default();
     let weight = constants.push(Tensor::dense(vec![2, 2, 1, 1], vec![0.5, 0.25, 0.25, 0.5]));
     let op = LinearOp::Conv2d { weight, stride: [1; 2], pads: [0; 2], dilation: [1; 2], groups: 1 };
-    let diagonals = Diagonals::build(&[Operand { op: &op, input: &layout }], &layout, &constants).unwrap();
+    let diagonals =
+        Diagonals::build(&[Operand { op: &op, input: &layout }], &layout, Pairing::None, &constants).unwrap();
     let scales = [crate::Scale::from_log2(1.0)];
     let babies = Plan::trivial(&diagonals).expand(&diagonals).unwrap().noise(&diagonals, 0, &scales);
     assert_eq!((babies.weight_energy, babies.rotated_energy, babies.n_giants), (1.25, 0.25, 0));
@@ -124,7 +130,8 @@ fn noise_facts_follow_the_plan() {
 fn known_rotations_are_preferred() {
     let one = Layout::fresh(Packing::Packed, Shape::new(16, 32, 32), 1, 16384).unwrap();
     let (op, constants) = conv(16, 16, 1);
-    let diagonals = Diagonals::build(&[Operand { op: &op, input: &one }], &one, &constants).unwrap();
+    let diagonals =
+        Diagonals::build(&[Operand { op: &op, input: &one }], &one, Pairing::None, &constants).unwrap();
     let dear = StepCosts { key: 1e3, ..costs(10) };
     let first = plan(&diagonals, &dear, &BTreeSet::new());
     let known: BTreeSet<Rotation> = first.rotations(&diagonals).into_iter().collect();
@@ -136,7 +143,8 @@ fn known_rotations_are_preferred() {
 fn plans_that_do_not_fit_are_refused() {
     let (op, constants) = conv(2, 2, 1);
     let layout = Layout::fresh(Packing::Packed, Shape::new(2, 8, 8), 1, 256).unwrap();
-    let diagonals = Diagonals::build(&[Operand { op: &op, input: &layout }], &layout, &constants).unwrap();
+    let diagonals =
+        Diagonals::build(&[Operand { op: &op, input: &layout }], &layout, Pairing::None, &constants).unwrap();
     let good = Plan::trivial(&diagonals);
     let check = |change: &dyn Fn(&mut Plan), message: &str| {
         let mut plan = good.clone();

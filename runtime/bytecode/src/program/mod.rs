@@ -9,7 +9,7 @@ mod instruction;
 use crate::constants::Constants;
 use crate::ids::LayoutId;
 use crate::layout::LayoutSpec;
-use crate::linear::LinearTerm;
+use crate::linear::{LinearTerm, Pairing};
 use crate::params::{Level, ParamsSpec};
 use crate::plan::Plan;
 use crate::rotation::Rotation;
@@ -44,6 +44,9 @@ pub struct ProgramSpec {
     pub rotation_keys: Vec<RotationKey>,
     /// Highest level of a relinearization, if there is one.
     pub relin_level: Option<Level>,
+    /// Highest level of a conjugation, if there is one.
+    #[serde(default)]
+    pub conjugation_level: Option<Level>,
     /// What the compiler expects.
     pub prediction: Prediction,
 }
@@ -107,6 +110,9 @@ pub struct LinearMap {
     pub terms: Vec<LinearTerm>,
     /// Layout of the result.
     pub output: LayoutId,
+    /// What the imaginary parts of its sums are.
+    #[serde(default)]
+    pub pairing: Pairing,
     /// How its rotations are split.
     pub plan: Plan,
 }

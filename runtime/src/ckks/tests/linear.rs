@@ -45,7 +45,10 @@ fn plan(context: &Context) -> (LinearPlan, Vec<Vec<f64>>) {
             groups.push(LinearGroup { output, giant: Rotation::new(giant, context), terms });
         }
     }
-    (LinearPlan { n_outputs: 2, groups, fold: vec![Rotation::new(1, context)] }, diagonals)
+    (
+        LinearPlan { n_outputs: 2, groups, fold: vec![Rotation::new(1, context)], ..LinearPlan::default() },
+        diagonals,
+    )
 }
 
 fn clear(plan: &LinearPlan, diagonals: &[Vec<f64>], x: &[Vec<f64>]) -> Vec<Vec<f64>> {
@@ -107,7 +110,7 @@ fn bad_plans_are_refused() {
         Clear { context: &party.context, diagonals: vec![vec![1.0; 32]], level: Level(1), mixed: false };
     let term = LinearTerm { input: 0, baby: Rotation::ZERO, diagonal: 0 };
     let group = LinearGroup { output: 0, giant: Rotation::ZERO, terms: vec![term] };
-    let good = LinearPlan { n_outputs: 1, groups: vec![group.clone()], fold: vec![] };
+    let good = LinearPlan { n_outputs: 1, groups: vec![group.clone()], ..LinearPlan::default() };
     let run = |plan: &LinearPlan| {
         evaluate(&Evaluator::new(&party.context), std::slice::from_ref(&x), plan, &source, &keys)
             .map(|_| ())
