@@ -5,6 +5,8 @@
 
 use std::io::{Read, Write};
 
+use rayon::prelude::*;
+
 use super::error::FileErrorKind;
 
 /// Bytes after the body: its length and the hash.
@@ -147,47 +149,26 @@ impl<R: Read> BodyReader<R> {
         Ok(count as usize)
     }
 
-    /// Reads `n` residues and checks that each is below `modulus`.
-    pub(crate) fn residues(&mut self, n: usize, modulus: u64) -> Result<Vec<u64>, FileErrorKind> {
-        let bits = residue_bits(modulus);
-        let n_bytes = packed_len(n as u64, bits);
+    /// Reads the towers of a polynomial of `n` coefficients; unpacks them in parallel.
+    pub(crate) fn poly(&mut self, n: usize, moduli: &[u64]) -> Result<Vec<u64>, FileErrorKind> {
+        let n_bytes = moduli.iter().map(|&q| residue_bytes(n, q)).sum();
         self.expect(n_bytes)?;
         let mut packed = vec![0; n_bytes as usize];
         self.fill(&mut packed)?;
-        let mut words = packed.chunks(8).map(|chunk| {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u64::from_le_bytes(word)
-        });
-        let mask = u64::MAX >> (64 - bits);
-        let (mut pending, mut n_pending) = (0u128, 0u32);
-        let mut residues = Vec::with_capacity(n);
-        for _ in 0..n {
-            if n_pending < bits {
-                pending |= u128::from(words.next().unwrap_or(0)) << n_pending;
-                n_pending += 64;
-            }
-            let residue = pending as u64 & mask;
-            if residue >= modulus {
-                return Err(bad_field("residue", format_args!("{residue}, not below {modulus}")));
-            }
-            residues.push(residue);
-            pending >>= bits;
-            n_pending -= bits;
-        }
-        if pending != 0 || words.any(|word| word != 0) {
-            return Err(bad_field("padding", "not zero"));
-        }
-        Ok(residues)
-    }
-
-    /// Reads the towers of a polynomial of `n` coefficients.
-    pub(crate) fn poly(&mut self, n: usize, moduli: &[u64]) -> Result<Vec<u64>, FileErrorKind> {
-        self.expect(moduli.iter().map(|&q| residue_bytes(n, q)).sum())?;
-        let mut residues = Vec::with_capacity(n * moduli.len());
+        let mut towers = Vec::with_capacity(moduli.len());
+        let mut rest = &packed[..];
         for &q in moduli {
-            residues.append(&mut self.residues(n, q)?);
+            let (tower, next) = rest.split_at(residue_bytes(n, q) as usize);
+            towers.push((tower, q));
+            rest = next;
         }
+        let mut residues = vec![0; n * moduli.len()];
+        residues
+            .par_chunks_exact_mut(n.max(1))
+            .zip(towers)
+            // Not worth a thread below a few thousand residues.
+            .with_min_len(((1 << 14) / n.max(1)).max(1))
+            .try_for_each(|(residues, (packed, q))| unpack(packed, q, residues))?;
         Ok(residues)
     }
 
@@ -209,6 +190,34 @@ impl<R: Read> BodyReader<R> {
             0 => Ok(()),
             n => Err(FileErrorKind::TrailingBytes { n_bytes: n as u64 }),
         }
+    }
+}
+
+/// Unpacks residues and checks that each is below `modulus`, and that the bits behind the last are zero.
+fn unpack(packed: &[u8], modulus: u64, residues: &mut [u64]) -> Result<(), FileErrorKind> {
+    let bits = residue_bits(modulus);
+    let mut words = packed.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    let mask = u64::MAX >> (64 - bits);
+    let (mut pending, mut n_pending) = (0u128, 0u32);
+    for residue in residues {
+        if n_pending < bits {
+            pending |= u128::from(words.next().unwrap_or(0)) << n_pending;
+            n_pending += 64;
+        }
+        *residue = pending as u64 & mask;
+        if *residue >= modulus {
+            return Err(bad_field("residue", format_args!("{residue}, not below {modulus}")));
+        }
+        pending >>= bits;
+        n_pending -= bits;
+    }
+    match pending != 0 || words.any(|word| word != 0) {
+        true => Err(bad_field("padding", "not zero")),
+        false => Ok(()),
     }
 }
 
@@ -238,7 +247,7 @@ mod tests {
         writer.residues(residues, modulus).unwrap();
         let data = writer.finish().unwrap();
         let mut reader = BodyReader::new(&data[..], data.len() as u64).unwrap();
-        let read = reader.residues(residues.len(), modulus).unwrap();
+        let read = reader.poly(residues.len(), &[modulus]).unwrap();
         reader.finish().unwrap();
         read
     }
@@ -260,7 +269,7 @@ mod tests {
         writer.residues(&[6], 8).unwrap();
         let data = writer.finish().unwrap();
         let mut reader = BodyReader::new(&data[..], data.len() as u64).unwrap();
-        let error = reader.residues(1, 6).unwrap_err().to_string();
+        let error = reader.poly(1, &[6]).unwrap_err().to_string();
         assert_eq!(error, "is damaged: residue is 6, not below 6");
     }
 
