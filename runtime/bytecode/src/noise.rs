@@ -17,6 +17,8 @@ pub const ERROR_VARIANCE: f64 = 10.5;
 const SECRET_VARIANCE: f64 = 2.0 / 3.0;
 /// Variance of a rounding to the nearest integer.
 const ROUNDING: f64 = 1.0 / 12.0;
+/// Variance in a slot of a real vector's encoding, per slot of its period.
+const REAL_ENCODING: f64 = 2.0 * ROUNDING;
 
 /// Noise of a linear map, gathered from its diagonals and its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -60,9 +62,12 @@ impl NoiseModel {
         self.n / 2.0 * per_coefficient
     }
 
-    /// Encoding a vector of `period` slots (all slots for a full one): coefficients round to integers.
+    /// Encoding a real vector of `period` slots (all slots for a full one): coefficients round to integers.
+    ///
+    /// A real vector is a polynomial with cₖ = -c₍ₙ₋ₖ₎, so its rounding errors come in pairs and are real too:
+    /// the whole error is in the real part.
     pub fn encode(&self, period: usize) -> f64 {
-        period as f64 * ROUNDING
+        period as f64 * REAL_ENCODING
     }
 
     /// Fresh secret-key encryption of a full vector, encoding included.
@@ -134,7 +139,7 @@ impl NoiseModel {
     /// A linear map with hoisted baby steps and delayed division by P, at `level`.
     pub fn linear(&self, noise: f64, message: f64, level: Level, map: &LinearNoise) -> f64 {
         let key = self.key_switch_product(level);
-        let encode = map.encoded_slots * ROUNDING;
+        let encode = map.encoded_slots * REAL_ENCODING;
         let sums = noise * (map.weight_energy + encode) + key * map.rotated_energy + message * encode;
         let giants = map.n_giants as f64 * self.key_switch(level);
         let mut total = sums + giants + self.mod_down();
@@ -170,8 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn weight_encoding_error_is_the_root_of_n_over_24() {
-        assert_eq!(model(15, 10, 2, 2).encode(16384), 32768.0 / 24.0);
+    fn weight_encoding_error_is_the_root_of_n_over_12() {
+        assert_eq!(model(15, 10, 2, 2).encode(16384), 32768.0 / 12.0);
     }
 
     #[test]
