@@ -4,13 +4,16 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use fhec_ir::depth::depths;
 use fhec_ir::spec::{GraphSpec, NodeSpec};
 use fhec_ir::{Graph, MemberIdx, verify};
-use fhec_passes::{Config, Manager, ManagerOptions, Pass, PassCx, Redistribute, SAME_OUTPUT, pipeline};
+use fhec_passes::{
+    Config, Manager, ManagerOptions, Pass, PassCx, Redistribute, SAME_OUTPUT, pipeline, rules,
+};
 use serde::Deserialize;
 use support::{difference, outputs, random};
 
@@ -47,9 +50,13 @@ fn passes_match_their_snapshots() {
     });
 }
 
-fn check(path: &Path) -> String {
+fn read(path: &Path) -> Fixture {
     let text = std::fs::read_to_string(path).unwrap();
-    let fixture: Fixture = ron::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    ron::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn check(path: &Path) -> String {
+    let fixture = read(path);
     let graph = GraphSpec { nodes: fixture.nodes.clone() }
         .build()
         .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -95,4 +102,24 @@ fn every_pass_has_a_snapshot_folder() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/passes").join(pass.name());
         assert!(folder.is_dir(), "{} has no folder", pass.name());
     }
+}
+
+/// Every rule fires in a fixture of its pass, so every rule is checked against the clear evaluator.
+#[test]
+fn every_rule_fires_in_a_fixture() {
+    let mut silent: BTreeSet<&str> =
+        rules::fusing().iter().chain(&rules::redistribution(true, true)).map(|rule| rule.name).collect();
+    for name in ["fuse", "redistribute"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/passes").join(name);
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|e| e == "ron") {
+                let fixture = read(&path);
+                let graph = GraphSpec { nodes: fixture.nodes.clone() }.build().unwrap();
+                let (_, fired) = run(&graph, pass(name, &fixture), &fixture);
+                silent.retain(|rule| !fired.lines().any(|line| line.split(' ').next() == Some(rule)));
+            }
+        }
+    }
+    assert!(silent.is_empty(), "no fixture fires {silent:?}");
 }

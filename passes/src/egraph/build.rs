@@ -25,6 +25,8 @@ pub(super) fn build(graph: &Graph) -> (EGraph, Id) {
         }
     }
     let mut egraph = EGraph::new(facts);
+    // Factors that cancel find this class.
+    egraph.add(Lang::One);
     let mut classes: Vec<Option<Id>> = vec![None; graph.bound()];
     let mut outputs = Vec::new();
     for id in graph.topo_order() {
