@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod depth;
+mod edit;
 mod ensemble;
 pub mod eval;
 mod graph;

@@ -4,6 +4,7 @@
 //! scale nodes, so redistribution is a set of local rules and the cheapest term is the global answer (DESIGN §4).
 
 mod build;
+mod constants;
 mod cost;
 mod extract;
 mod facts;
