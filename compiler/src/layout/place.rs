@@ -123,7 +123,7 @@ fn place(
 ) -> Result<PlacedMap, LinearError> {
     let operands: Vec<Operand<'_>> =
         ops.iter().zip(&sources).map(|(op, s)| Operand { op, input: &layouts[s.index()] }).collect();
-    let diagonals = Diagonals::build(&operands, output, fhe_bytecode::Pairing::None, constants)?;
+    let diagonals = Diagonals::best(&operands, output, constants)?;
     Ok(PlacedMap { sources, ops, diagonals })
 }
 

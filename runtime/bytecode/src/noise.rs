@@ -195,6 +195,16 @@ mod tests {
     }
 
     #[test]
+    fn complex_sums_cost_one_bit_of_the_weights() {
+        let model = model(15, 10, 2, 2);
+        let real = LinearNoise { encoded_slots: 64.0 * 16384.0, ..LinearNoise::default() };
+        let halves = LinearNoise { encoded_slots: 32.0 * 16384.0, parts: 2, ..LinearNoise::default() };
+        // A message so large that only the rounding of the weights matters.
+        let [a, b] = [&real, &halves].map(|map| model.linear(0.0, 1e20, Level(5), map));
+        assert!((b / a / 4.0 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
     fn a_single_unrotated_diagonal_is_a_plain_product_and_one_rounding() {
         let model = model(15, 10, 2, 2);
         let map = LinearNoise { weight_energy: 1e9, encoded_slots: 16384.0, ..LinearNoise::default() };

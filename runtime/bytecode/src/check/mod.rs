@@ -13,6 +13,8 @@
 //! Errors are collected, each with the instruction it belongs to.
 
 mod error;
+mod header;
+mod keys;
 mod replay;
 
 use crate::constants::Values;
@@ -25,7 +27,8 @@ use crate::program::{LinearMap, ProgramSpec};
 use crate::scale::Scale;
 
 pub use error::{CheckError, CheckErrors, Place};
-pub use replay::{Fact, Keys};
+pub use keys::Keys;
+pub use replay::Fact;
 
 /// A linear map with its diagonals and its plan written out.
 #[derive(Clone, Debug)]
@@ -55,7 +58,7 @@ impl CheckedProgram {
     pub fn new(spec: ProgramSpec) -> Result<Self, CheckErrors> {
         let Parts { params, layouts, maps } = Parts::new(&spec)?;
         let replayed = replay::replay(&spec, &params, &layouts, &maps)?;
-        replay::check_keys(&spec, &replayed.keys)?;
+        keys::check_keys(&spec, &replayed.keys)?;
         Ok(Self { spec, params, layouts, maps, facts: replayed.facts, output: replayed.output })
     }
 

@@ -1,6 +1,8 @@
 //! Replays the instructions over registers that hold layout, level and scale.
 
 use super::error::Fault;
+use super::header::header;
+use super::keys::Keys;
 use super::{CheckError, CheckErrors, CheckedMap, Place, plain_tensor};
 use crate::ids::{CtRange, LayoutId, MapId, TensorId};
 use crate::layout::Layout;
@@ -23,17 +25,6 @@ pub struct Fact {
     pub level: Level,
     /// Its scale.
     pub scale: Scale,
-}
-
-/// The keys that a program uses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Keys {
-    /// Highest level of every rotation, sorted by rotation.
-    pub rotations: Vec<RotationKey>,
-    /// Highest level of a relinearization.
-    pub relin: Option<Level>,
-    /// Highest level of a conjugation.
-    pub conjugation: Option<Level>,
 }
 
 /// The outcome of a replay without faults.
@@ -94,65 +85,6 @@ pub(super) fn replay(
         (true, Some(output)) => Ok(Replayed { facts, output, keys }),
         _ => Err(CheckErrors::new(errors)),
     }
-}
-
-/// Compares the keys that a program lists with those it uses.
-pub(super) fn check_keys(spec: &ProgramSpec, used: &Keys) -> Result<(), CheckErrors> {
-    let mut errors = Vec::new();
-    let mut fault = |fault: Fault| errors.push(CheckError::at(Place::Keys, fault));
-    let needed: BTreeMap<Rotation, Level> = used.rotations.iter().map(|k| (k.rotation, k.level)).collect();
-    let mut listed = BTreeMap::new();
-    for key in &spec.rotation_keys {
-        let in_order = listed.last_key_value().is_none_or(|(last, _)| *last < key.rotation);
-        let useful = needed.get(&key.rotation).is_some_and(|level| key.level <= *level);
-        if !in_order || !useful {
-            fault(Fault::UselessKey(format!("rotation {}", key.rotation)));
-        }
-        listed.insert(key.rotation, key.level);
-    }
-    for (&rotation, &level) in &needed {
-        if listed.get(&rotation).is_none_or(|have| *have < level) {
-            fault(Fault::NoRotationKey(rotation, level));
-        }
-    }
-    let others = [
-        ("relinearization", spec.relin_level, used.relin),
-        ("conjugation", spec.conjugation_level, used.conjugation),
-    ];
-    for (name, have, need) in others {
-        match (have, need) {
-            (have, Some(level)) if have.is_none_or(|have| have < level) => fault(Fault::NoKey(name, level)),
-            (Some(have), need) if need.is_none_or(|need| have > need) => {
-                fault(Fault::UselessKey(name.to_owned()));
-            }
-            _ => {}
-        }
-    }
-    if errors.is_empty() { Ok(()) } else { Err(CheckErrors::new(errors)) }
-}
-
-fn header(spec: &ProgramSpec, layouts: &[Layout]) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    let input = &spec.input;
-    for id in [input.layout, spec.output.layout] {
-        if id.index() >= layouts.len() {
-            faults.push(Fault::Missing { what: format!("layout {id}") });
-        }
-    }
-    let per_channel = |id: LayoutId, field, found: usize| {
-        let needed = layouts.get(id.index())?.shape().channels as usize;
-        (found != 0 && found != needed).then_some(Fault::PerChannel { field, found, needed })
-    };
-    let preprocessing = &input.preprocessing;
-    faults.extend(per_channel(input.layout, "mean", preprocessing.mean.len()));
-    faults.extend(per_channel(input.layout, "std", preprocessing.std.len()));
-    faults.extend(per_channel(spec.output.layout, "labels", spec.output.labels.len()));
-    if preprocessing.mean.iter().any(|v| !v.is_finite()) {
-        faults.push(Fault::NotFinite);
-    }
-    let bad = preprocessing.std.iter().find(|v| !(v.is_normal() && **v > 0.0));
-    faults.extend(bad.map(|&v| Fault::Deviation(v)));
-    faults
 }
 
 /// One register: a ciphertext of a tensor.

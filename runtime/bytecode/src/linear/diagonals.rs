@@ -260,15 +260,6 @@ impl Diagonals {
         })
     }
 
-    /// The weight of a masked plaintext, if all members share one value.
-    pub fn uniform_weight(&self, key: PlaintextKey) -> Option<f64> {
-        let PlaintextKey::Masked { term, mask, weight_class } = key else { return None };
-        let TermSource::Sparse(source) = &self.sources[term as usize] else { return None };
-        let mut values = source.class_values(weight_class, mask.members());
-        let first = values.next()?;
-        values.all(|v| v == first).then_some(first)
-    }
-
     /// Mean square of the slots of a diagonal, both parts together.
     pub fn energy(&self, id: DiagonalId) -> f64 {
         let origin = &self.origins[id.index()];

@@ -149,18 +149,6 @@ impl SparseTerm {
             _ => None,
         }
     }
-
-    /// The values of a weight class, one per member of the mask.
-    pub(super) fn class_values(&self, class: u32, members: usize) -> impl Iterator<Item = f64> + '_ {
-        (0..members).map(move |m| self.values[class as usize + m * self.member_step])
-    }
-}
-
-impl Mask {
-    /// Members that the mask covers.
-    pub fn members(&self) -> usize {
-        usize::from(self.members)
-    }
 }
 
 /// For every weight (of every member) the first weight of that member with the same values from it on.

@@ -1,0 +1,54 @@
+//! The keys that a program lists against those it uses.
+
+use super::error::Fault;
+use super::{CheckError, CheckErrors, Place};
+use crate::params::Level;
+use crate::program::{ProgramSpec, RotationKey};
+use crate::rotation::Rotation;
+use std::collections::BTreeMap;
+
+/// The keys that a program uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// Highest level of every rotation, sorted by rotation.
+    pub rotations: Vec<RotationKey>,
+    /// Highest level of a relinearization.
+    pub relin: Option<Level>,
+    /// Highest level of a conjugation.
+    pub conjugation: Option<Level>,
+}
+
+/// Compares the keys that a program lists with those it uses.
+pub(super) fn check_keys(spec: &ProgramSpec, used: &Keys) -> Result<(), CheckErrors> {
+    let mut errors = Vec::new();
+    let mut fault = |fault: Fault| errors.push(CheckError::at(Place::Keys, fault));
+    let needed: BTreeMap<Rotation, Level> = used.rotations.iter().map(|k| (k.rotation, k.level)).collect();
+    let mut listed = BTreeMap::new();
+    for key in &spec.rotation_keys {
+        let in_order = listed.last_key_value().is_none_or(|(last, _)| *last < key.rotation);
+        let useful = needed.get(&key.rotation).is_some_and(|level| key.level <= *level);
+        if !in_order || !useful {
+            fault(Fault::UselessKey(format!("rotation {}", key.rotation)));
+        }
+        listed.insert(key.rotation, key.level);
+    }
+    for (&rotation, &level) in &needed {
+        if listed.get(&rotation).is_none_or(|have| *have < level) {
+            fault(Fault::NoRotationKey(rotation, level));
+        }
+    }
+    let others = [
+        ("relinearization", spec.relin_level, used.relin),
+        ("conjugation", spec.conjugation_level, used.conjugation),
+    ];
+    for (name, have, need) in others {
+        match (have, need) {
+            (have, Some(level)) if have.is_none_or(|have| have < level) => fault(Fault::NoKey(name, level)),
+            (Some(have), need) if need.is_none_or(|need| have > need) => {
+                fault(Fault::UselessKey(name.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(CheckErrors::new(errors)) }
+}
