@@ -5,6 +5,7 @@
 mod bench;
 mod bless;
 mod check;
+mod demo;
 mod models;
 mod slow;
 mod workspace;
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Format check, lints and tests: the same as CI
     Check,
+    /// Build a shipped model and evaluate it on an encrypted picture
+    Demo(demo::Args),
     /// Accept the current output as the new snapshots
     Bless,
     /// Run the slow tests that the default suite leaves out
@@ -38,6 +41,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Check => check::run(),
+        Command::Demo(args) => demo::run(&args),
         Command::Bless => bless::run(),
         Command::Slow(args) => slow::run(&args),
         Command::Bench(args) => bench::run(&args).map_err(std::io::Error::other),

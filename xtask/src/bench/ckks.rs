@@ -236,7 +236,7 @@ fn linear_map(bench: &Bench, operands: &Operands, kept: Option<&Arc<Encoding>>) 
             terms: (0..BABIES).map(|b| LinearTerm { input: 0, baby: rotation(b), diagonal: 0 }).collect(),
         })
         .collect();
-    let plan = LinearPlan { n_outputs: 1, groups, fold: vec![] };
+    let plan = LinearPlan { n_outputs: 1, groups, ..LinearPlan::default() };
     let source = OneDiagonal { bench, kept };
     let inputs = std::slice::from_ref(&operands.fresh);
     linear::evaluate(&Evaluator::new(&bench.context), inputs, &plan, &source, &bench.keys).map(drop)
