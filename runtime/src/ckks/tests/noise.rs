@@ -143,7 +143,7 @@ fn linear_map<'a>(
             .map(|baby| LinearTerm { input: 0, baby: rotation(baby), diagonal: first + baby as usize })
             .collect(),
     };
-    let plan = LinearPlan { n_outputs: 1, groups: vec![group(0, 0), group(2, 2)], fold: vec![] };
+    let plan = LinearPlan { n_outputs: 1, groups: vec![group(0, 0), group(2, 2)], ..LinearPlan::default() };
     let diagonals: Vec<Vec<f64>> = (0..4).map(|k| rotated(values, 7 * k)).collect();
     let energy = mean_square(values, scale);
     let map = LinearNoise {
