@@ -108,3 +108,11 @@ fn scikit_learn_relu_is_refused_until_a_replacement_is_asked_for() {
     let top = |v: &[f64]| (0..v.len()).max_by(|&a, &b| v[a].total_cmp(&v[b]));
     assert_eq!(top(&scores), top(&expected));
 }
+
+#[test]
+fn trained_models_bring_their_labels_and_preprocessing() {
+    let imported = import("../lenet-pneumonia.onnx", &ImportOptions::default());
+    assert_eq!(imported.labels, Some(vec!["normal".into(), "pneumonia".into()]));
+    let preprocessing = imported.preprocessing.expect("mean and deviation");
+    assert_eq!((preprocessing.mean, preprocessing.std), (vec![0.5719], vec![0.1684]));
+}

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{accepted, check, refused};
+use fhec::import::Reason;
 use fhec_tests::onnx::{Attr, OnnxWriter};
 
 fn ints(values: &[i64]) -> Attr {
@@ -420,4 +421,46 @@ fn a_symbolic_size_is_refused() {
     let y = w.node("Mul", &[&x, &x]);
     let refusals = refused(w.finish(&y, &[]));
     assert_eq!(refusals[0].reason.to_string(), "dimension 2 of the input has no fixed size");
+}
+
+#[test]
+fn a_softmax_inside_the_network_is_refused_by_name() {
+    let bytes = vector(4, |w, x| {
+        let attention = w.node("Softmax", &[&x]);
+        w.node("Mul", &[&attention, &x])
+    });
+    let refusals = refused(bytes);
+    assert_eq!(refusals.len(), 1);
+    assert_eq!((refusals[0].op.as_str(), refusals[0].shape.as_deref()), ("Softmax", Some(&[1, 4][..])));
+    let bytes = vector(4, |w, x| {
+        let weight = w.tensor("w", &[4, 2], &ramp(8));
+        let soft = w.node("Softmax", &[&x]);
+        w.node("MatMul", &[&soft, &weight])
+    });
+    assert_eq!(refused(bytes)[0].reason, Reason::InnerSoftmax);
+}
+
+#[test]
+fn every_offending_node_is_in_one_report() {
+    let bytes = image([3, 8, 8], |w, x| {
+        let y = conv(w, &x, &[4, 3, 3, 3], &[]);
+        let y = w.node("Relu", &[&y]);
+        let y = w.node_with("MaxPool", &[&y], &[("kernel_shape", ints(&[2, 2])), ("strides", ints(&[2, 2]))]);
+        let (low, high) = (w.scalar(0.0), w.scalar(6.0));
+        let y = w.node("Clip", &[&y, &low, &high]);
+        let y = w.node("Loop", &[&y]);
+        w.node("Sigmoid", &[&y])
+    });
+    let found: Vec<_> = refused(bytes).into_iter().map(|r| (r.op, r.shape, r.reason)).collect();
+    let at = |dims: &[usize]| Some(dims.to_vec());
+    assert_eq!(
+        found,
+        [
+            ("Relu".into(), at(&[1, 4, 6, 6]), Reason::Activation("ReLU")),
+            ("MaxPool".into(), at(&[1, 4, 3, 3]), Reason::MaxPool),
+            ("Clip".into(), at(&[1, 4, 3, 3]), Reason::Clip { min: 0.0, max: 6.0 }),
+            ("Loop".into(), None, Reason::ControlFlow),
+            ("Sigmoid".into(), None, Reason::Activation("a sigmoid")),
+        ]
+    );
 }

@@ -55,7 +55,7 @@ impl Coefficient {
     fn reduced(self, shape: Shape) -> Self {
         let is_uniform = |values: &[f64]| values.iter().all(|v| *v == values[0]);
         match self {
-            Coefficient::Full(values) if shape.len() > 0 && values.chunks(shape.area()).all(is_uniform) => {
+            Coefficient::Full(values) if !shape.is_empty() && values.chunks(shape.area()).all(is_uniform) => {
                 Coefficient::Channel(values.iter().copied().step_by(shape.area()).collect()).reduced(shape)
             }
             Coefficient::Channel(values) if !values.is_empty() && is_uniform(&values) => {

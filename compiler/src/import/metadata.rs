@@ -1,8 +1,8 @@
 //! What the model's metadata says about its inputs and classes.
 //!
-//! Understood keys: `labels`, `class_names`, `classes` or `names` (a JSON list, a JSON object from index to name, or names
-//! separated by commas or lines), `mean` and `std` or `image_mean` and `image_std` (a JSON list or numbers separated by
-//! commas). Mean and deviation apply to pixels from 0 to 1, channel by channel: x = (pixel/255 - mean)/std.
+//! Understood keys: `fhec.labels`, `labels`, `class_names`, `classes` or `names` (a JSON list, a JSON object from index to
+//! name, or names separated by commas or lines), and `fhec.mean` and `fhec.std`, or the same as `mean` and `std`, or
+//! `image_mean` and `image_std` (a JSON list or numbers separated by commas). Mean and deviation apply to pixels from 0 to 1, channel by channel: x = (pixel/255 - mean)/std.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +17,18 @@ pub struct Preprocessing {
 
 /// Class names, if the metadata has them and their number is that of the scores.
 pub(super) fn labels(metadata: &BTreeMap<String, String>, n_scores: usize) -> Option<Vec<String>> {
-    let text = ["labels", "class_names", "classes", "names"].iter().find_map(|key| metadata.get(*key))?;
+    let text = ["fhec.labels", "labels", "class_names", "classes", "names"]
+        .iter()
+        .find_map(|key| metadata.get(*key))?;
     names(text).filter(|names| names.len() == n_scores)
 }
 
 /// Mean and deviation, if the metadata has them for every channel or one for all.
 pub(super) fn preprocessing(metadata: &BTreeMap<String, String>, channels: usize) -> Option<Preprocessing> {
-    let find = |keys: [&str; 2]| keys.iter().find_map(|key| metadata.get(*key)).and_then(|t| numbers(t));
+    let find = |keys: [&str; 3]| keys.iter().find_map(|key| metadata.get(*key)).and_then(|t| numbers(t));
     let fits = |v: &Vec<f64>| v.len() == channels || v.len() == 1;
-    let mean = find(["mean", "image_mean"]).filter(fits)?;
-    let std = find(["std", "image_std"]).filter(fits).filter(|s| s.iter().all(|v| *v > 0.0))?;
+    let mean = find(["fhec.mean", "mean", "image_mean"]).filter(fits)?;
+    let std = find(["fhec.std", "std", "image_std"]).filter(fits).filter(|s| s.iter().all(|v| *v > 0.0))?;
     Some(Preprocessing { mean, std })
 }
 

@@ -92,7 +92,7 @@ pub(super) fn known_refusal(node: &Node, options: &ImportOptions) -> Option<Reas
     }
     match (node.op.as_str(), activation::function(node)) {
         ("MaxPool" | "GlobalMaxPool", _) => Some(Reason::MaxPool),
-        (_, Ok(Some(f))) => options.relu.is_none().then(|| Reason::Activation(f.name)),
+        (_, Ok(Some(f))) => options.relu.is_none().then_some(Reason::Activation(f.name)),
         (op, _) => match unsupported(op) {
             Reason::Operator => None,
             reason => Some(reason),

@@ -1,6 +1,6 @@
 //! Average pooling, reductions over rows and columns, and the maximum that cannot be encrypted.
 
-use fhec_ir::{Divisor, Op, Pool};
+use fhec_ir::{Divisor, Op, Pads, Pool, Shape};
 
 use super::window::Window;
 use crate::import::node::Node;
@@ -44,7 +44,8 @@ fn pool(node: &Node, x: &Encrypted) -> Result<Pool, OpError> {
 
 pub(super) fn global_average(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let x = super::image(cx, node)?;
-    reduced(cx, node, &x, [Axis::H, Axis::W], true, |view| super::image_view(view))
+    let view = super::image_view(&x.view);
+    reduced(cx, node, &x, &[Axis::H, Axis::W], true, view)
 }
 
 /// ReduceMean and ReduceSum over rows and columns, wherever the exporter keeps them.
@@ -75,25 +76,24 @@ pub(super) fn reduce(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
     }
     let order = x.view.order().to_vec();
     let averages = node.op == "ReduceMean";
-    reduced(cx, node, &x, axes, averages, |_| move |shape| View::new(result_dims, &order, shape))
+    reduced(cx, node, &x, &axes, averages, |shape| View::new(result_dims, &order, shape))
 }
 
-fn reduced<V: FnOnce(fhec_ir::Shape) -> View>(
+fn reduced(
     cx: &mut Translator<'_>,
     node: &Node,
     x: &Encrypted,
-    axes: impl AsRef<[Axis]>,
+    axes: &[Axis],
     averages: bool,
-    view: impl FnOnce(&View) -> V,
+    view: impl FnOnce(Shape) -> View,
 ) -> Result<Encrypted, OpError> {
     let shape = x.view.shape();
-    let extent = |axis: Axis| if axes.as_ref().contains(&axis) { shape.dims()[axis.index()] } else { 1 };
+    let extent = |axis: Axis| if axes.contains(&axis) { shape.dims()[axis.index()] } else { 1 };
     let kernel = [extent(Axis::H), extent(Axis::W)];
     let divisor = if averages { (kernel[0] * kernel[1]) as f64 } else { 1.0 };
     let operand = cx.node_of(x)?;
-    let pool =
-        Pool { kernel, stride: kernel, pads: fhec_ir::Pads::NONE, divisor: Divisor::Constant(divisor) };
-    cx.add(Op::Pool(pool), &[operand], node, view(&x.view))
+    let pool = Pool { kernel, stride: kernel, pads: Pads::NONE, divisor: Divisor::Constant(divisor) };
+    cx.add(Op::Pool(pool), &[operand], node, view)
 }
 
 /// Refuses a maximum, and goes on with an average of the same shape.
