@@ -288,9 +288,9 @@ mod tests {
 
     #[test]
     fn integer_search_beats_rounding_the_real_solution() {
-        let spec = FitSpec { degree: 2, c: 8.0, bits: 4 };
+        let spec = FitSpec { degree: 2, c: 5.0, bits: 3 };
         let found = fit(spec, relu).unwrap();
-        let problem = Problem::new(spec, 128, &relu);
+        let problem = Problem::new(spec, 40, &relu);
         let rounded: Vec<i64> =
             problem.center.iter().map(|a| (a.round() as i64).clamp(problem.low, problem.high)).collect();
         assert!(objective(&found.integers, spec, relu) < objective(&rounded, spec, relu));

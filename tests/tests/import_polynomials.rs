@@ -167,9 +167,8 @@ fn degrees_beyond_the_limit_are_split_into_nodes() {
     let bytes = between_layers(|w, x| {
         let quarter = w.scalar(0.25);
         (0..7).fold(x.to_owned(), |y, _| {
-            let y = w.node("Mul", &[&y, &y]);
-            let y = w.node("Add", &[&y, &quarter]);
-            y
+            let square = w.node("Mul", &[&y, &y]);
+            w.node("Add", &[&square, &quarter])
         })
     });
     let imported = check("degree 128", bytes);

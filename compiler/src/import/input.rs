@@ -57,7 +57,7 @@ pub(super) fn declare_all(cx: &mut Translator<'_>) -> Result<Vec<InputInfo>, Mal
             Err(reason) => {
                 let refusal =
                     Refusal { node: declared.name.clone(), op: "graph input".into(), shape: None, reason };
-                cx.refuse_input(refusal);
+                cx.refuse_end(refusal);
             }
         }
     }

@@ -21,6 +21,7 @@ mod node;
 mod note;
 mod ops;
 mod oracle;
+mod output;
 mod polynomial;
 mod readers;
 mod reason;

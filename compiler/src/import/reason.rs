@@ -71,6 +71,9 @@ pub enum Reason {
     /// A value too large to be a network's.
     #[error("its result would hold more than {max} numbers", max = super::limits::MAX_VALUE_LEN)]
     TooLarge,
+    /// A normalization by statistics of the value itself.
+    #[error("it divides by statistics of the encrypted value")]
+    Statistics,
     /// Batch normalization that computes its statistics.
     #[error("it computes its statistics from the batch")]
     TrainingMode,
@@ -110,6 +113,7 @@ impl Reason {
             Self::SymbolicDimension(_) => "export with a fixed input size; only the batch may be symbolic",
             Self::Rank(_) => "use inputs of shape [batch, features] or [batch, channels, height, width]",
             Self::TooLarge => "use a smaller input or fewer channels",
+            Self::Statistics => "use batch normalization, whose statistics are constants after training",
             Self::TrainingMode => "export the model in inference mode",
             Self::Fit(_) => "choose other values of c and b in `--relu quadratic,c=…,b=…`",
         }

@@ -18,7 +18,7 @@ use super::readers::Readers;
 use super::reason::Reason;
 use super::value::{Encrypted, OpError, Scores, Value};
 use super::view::View;
-use super::{ImportOptions, Note, fold, input, ops};
+use super::{ImportOptions, Note, fold, input, ops, output};
 
 /// What the translation of a model gives.
 pub(super) struct Translated {
@@ -48,7 +48,7 @@ pub(super) fn translate(model: &Model, options: &ImportOptions) -> Result<Transl
         cx.translate_node(node)?;
         cx.release(node);
     }
-    let outputs = cx.outputs();
+    let outputs = output::declare_all(&mut cx);
     let mut graph = cx.emitter.graph;
     graph.remove_dead();
     Ok(Translated { graph, inputs, outputs, notes: cx.notes, refusals: cx.refusals })
@@ -84,9 +84,7 @@ impl Translator<'_> {
 
     /// The value of an operand; `None` if it is left out.
     pub(super) fn operand(&self, node: &Node, slot: usize) -> Option<Value> {
-        let name = node.input(slot)?;
-        let initializer = || self.model.constants.get(name).cloned().map(Value::Constant);
-        self.values.get(name).cloned().or_else(initializer)
+        self.value(node.input(slot)?)
     }
 
     /// An operand that must be there and encrypted.
@@ -181,10 +179,16 @@ impl Translator<'_> {
         self.refusals.push(Refusal { node: node.name.clone(), op: node.op.clone(), shape, reason });
     }
 
-    /// Notes an input that cannot be encrypted; what depends on it is not known.
-    pub(super) fn refuse_input(&mut self, refusal: Refusal) {
+    /// Notes an input or output that cannot be encrypted; what depends on it is not known.
+    pub(super) fn refuse_end(&mut self, refusal: Refusal) {
         self.values.insert(refusal.node.clone(), Value::Unknown);
         self.refusals.push(refusal);
+    }
+
+    /// What a name stands for.
+    pub(super) fn value(&self, name: &str) -> Option<Value> {
+        let initializer = || self.model.constants.get(name).cloned().map(Value::Constant);
+        self.values.get(name).cloned().or_else(initializer)
     }
 
     /// Notes a softmax whose result goes on into the network, once.
@@ -274,38 +278,5 @@ impl Translator<'_> {
             }
             Err(_) => Value::Unknown,
         }
-    }
-
-    /// Makes the graph's outputs; results that only post-process the same scores share one.
-    fn outputs(&mut self) -> Vec<String> {
-        let mut made: Vec<(NodeId, String)> = Vec::new();
-        for name in &self.model.outputs {
-            let (value, source) = match self.values.get(name).cloned() {
-                Some(Value::Encrypted(value)) => (value, name.clone()),
-                Some(Value::Postprocessed(Scores { value, name: source, op, .. })) => {
-                    self.notes.push(Note::Dropped { output: name.clone(), op, scores: source.clone() });
-                    (value, source)
-                }
-                Some(Value::Constant(_)) | None => {
-                    self.notes.push(Note::ConstantOutput(name.clone()));
-                    continue;
-                }
-                Some(Value::Unknown) => continue,
-            };
-            if !value.view.is_canonical() {
-                let node = name.clone();
-                let (op, shape) = ("graph output".into(), Some(value.view.dims().to_vec()));
-                let reason = Reason::Rearranges("an output with channels last");
-                self.refusals.push(Refusal { node, op, shape, reason });
-                continue;
-            }
-            let Ok(id) = self.node_of(&value) else { continue };
-            if !made.iter().any(|(present, _)| *present == id)
-                && self.emitter.add(Op::Output, &[id], name).is_ok()
-            {
-                made.push((id, source));
-            }
-        }
-        made.into_iter().map(|(_, name)| name).collect()
     }
 }

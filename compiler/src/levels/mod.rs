@@ -152,7 +152,7 @@ pub fn analyze(model: &str, graph: &Graph, options: &LevelsOptions) -> Result<An
         timings: runs
             .iter()
             .map(|r| (r.name, r.elapsed))
-            .chain([("all", elapsed)])
+            .chain([("all, with checks", elapsed)])
             .map(|(name, t)| (name, t.as_secs_f64() * 1e3))
             .collect(),
         agreement: None,

@@ -106,6 +106,16 @@ fn unsupported(op: &str) -> Reason {
         "If" | "Loop" | "Scan" => Reason::ControlFlow,
         "Sigmoid" => Reason::Activation("a sigmoid"),
         "Tanh" => Reason::Activation("a hyperbolic tangent"),
+        "PRelu" => Reason::Activation("PReLU"),
+        "Selu" | "Celu" | "Mish" | "HardSigmoid" | "Softsign" | "Swish" => {
+            Reason::Activation("this activation")
+        }
+        "LayerNormalization"
+        | "InstanceNormalization"
+        | "GroupNormalization"
+        | "LRN"
+        | "LpNormalization"
+        | "MeanVarianceNormalization" => Reason::Statistics,
         "Max" | "Min" | "ReduceMax" | "ReduceMin" => Reason::MaxPool,
         "Exp" | "Log" | "Sqrt" | "Abs" | "Sign" | "Erf" | "Floor" | "Ceil" | "Round" | "Reciprocal" => {
             Reason::Activation("this function")
