@@ -172,7 +172,7 @@ fn declared(info: &pb::ValueInfoProto) -> Declared {
 }
 
 fn noted_shape(info: &pb::ValueInfoProto) -> Option<Vec<usize>> {
-    let dims = dims(tensor_type(info)?);
+    let dims = Some(dims(tensor_type(info)?)).filter(|d| !d.is_empty())?;
     // Only the batch may be symbolic; it is one here.
     dims.iter().enumerate().map(|(i, d)| d.or((i == 0).then_some(1))).collect()
 }

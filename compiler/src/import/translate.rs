@@ -258,7 +258,7 @@ impl Translator<'_> {
             return Ok(vec![Value::Encrypted(scores.value)]);
         }
         if operands.iter().any(|v| matches!(v, Value::Unknown)) {
-            if let Some(reason) = ops::known_refusal(node, self.options) {
+            if let Some(reason) = ops::known_refusal(self, node) {
                 self.refuse(node, None, reason);
             }
             return Ok(vec![self.stand_in(node)]);

@@ -10,7 +10,6 @@ mod pool;
 mod views;
 mod window;
 
-use super::ImportOptions;
 use super::constant::Constant;
 use super::node::Node;
 use super::reason::Reason;
@@ -53,12 +52,17 @@ pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Valu
         "Shape" | "Size" => views::shape(cx, node).map(|c: Constant| vec![Value::Constant(c)]),
         "Clip" => activation::clip(cx, node).map(one),
         "Softmax" | "LogSoftmax" | "Hardmax" | "ArgMax" | "TopK" => activation::postprocess(cx, node),
-        "Sigmoid" if cx.readers.is_output(&node.outputs[0]) => activation::postprocess(cx, node),
+        "Sigmoid" if is_last(cx, node) => activation::postprocess(cx, node),
         op => match activation::function(node)? {
             Some(_) => activation::replace(cx, node).map(one),
             None => Err(unsupported(op).into()),
         },
     }
+}
+
+/// Whether a node makes an output of the model.
+fn is_last(cx: &Translator<'_>, node: &Node) -> bool {
+    node.outputs.iter().any(|name| cx.readers.is_output(name))
 }
 
 /// Operators a client applies to scores to get a label; anything else behind a softmax is part of the network.
@@ -86,13 +90,14 @@ pub(super) fn is_for_client(op: &str) -> bool {
 }
 
 /// Why a node is refused whatever its operands are, if it is.
-pub(super) fn known_refusal(node: &Node, options: &ImportOptions) -> Option<Reason> {
+pub(super) fn known_refusal(cx: &Translator<'_>, node: &Node) -> Option<Reason> {
     if !node.domain.is_empty() {
         return Some(Reason::Domain(node.domain.clone()));
     }
     match (node.op.as_str(), activation::function(node)) {
+        ("Sigmoid", _) if is_last(cx, node) => None,
         ("MaxPool" | "GlobalMaxPool", _) => Some(Reason::MaxPool),
-        (_, Ok(Some(f))) => options.relu.is_none().then_some(Reason::Activation(f.name)),
+        (_, Ok(Some(f))) => cx.options.relu.is_none().then_some(Reason::Activation(f.name)),
         (op, _) => match unsupported(op) {
             Reason::Operator => None,
             reason => Some(reason),
