@@ -41,10 +41,7 @@ pub fn emit(
     plans: Vec<Plan>,
     labels: Labels,
 ) -> Result<CheckedProgram, CheckErrors> {
-    let mut emitter = Emitter::new(placed, positions, schedule);
-    for (id, plan) in emitter.placed.maps().map(|(id, _)| id).zip(plans) {
-        emitter.plans[id.index()] = Some(plan);
-    }
+    let mut emitter = Emitter::new(placed, positions, schedule, plans);
     for id in placed.circuit.ids() {
         emitter.value(id);
     }
@@ -102,7 +99,8 @@ struct Emitter<'a> {
     placed: &'a Placed,
     positions: &'a Positions,
     schedule: &'a Schedule,
-    plans: Vec<Option<Plan>>,
+    /// Plans of the maps that have not run yet.
+    plans: std::vec::IntoIter<Plan>,
     layouts: Vec<fhe_bytecode::LayoutSpec>,
     layout_ids: Vec<LayoutId>,
     maps: Vec<LinearMap>,
@@ -115,7 +113,7 @@ struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(placed: &'a Placed, positions: &'a Positions, schedule: &'a Schedule) -> Self {
+    fn new(placed: &'a Placed, positions: &'a Positions, schedule: &'a Schedule, plans: Vec<Plan>) -> Self {
         let mut layouts: Vec<fhe_bytecode::LayoutSpec> = Vec::new();
         let mut layout_ids = Vec::with_capacity(placed.layouts.len());
         for layout in &placed.layouts {
@@ -129,7 +127,7 @@ impl<'a> Emitter<'a> {
             placed,
             positions,
             schedule,
-            plans: vec![None; placed.circuit.values.len()],
+            plans: plans.into_iter(),
             layouts,
             layout_ids,
             maps: Vec::new(),
@@ -270,7 +268,7 @@ impl<'a> Emitter<'a> {
                 let terms = terms
                     .map(|(op, s)| LinearTerm { op: op.clone(), input: self.layout_ids[s.index()] })
                     .collect();
-                let plan = self.plans[id.index()].take().unwrap_or_else(|| Plan::trivial(&map.diagonals));
+                let plan = self.plans.next().unwrap_or_else(|| Plan::trivial(&map.diagonals));
                 let map_id = MapId(self.maps.len() as u32);
                 let (output, pairing) = (self.layout_ids[id.index()], map.diagonals.pairing());
                 self.maps.push(LinearMap { terms, output, pairing, plan });

@@ -11,4 +11,7 @@ pub mod layout;
 pub mod levels;
 pub mod lower;
 pub mod pipeline;
+pub mod predict;
+pub mod report;
 pub mod schedule;
+pub mod simulate;

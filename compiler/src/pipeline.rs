@@ -11,26 +11,35 @@ use fhec_ir::Verified;
 use crate::emit::{self, Labels};
 use crate::layout::{self, Placed};
 use crate::lower::{self, Circuit};
+use crate::predict;
 use crate::schedule::noise::MapFacts;
 use crate::schedule::search::Problem;
 use crate::schedule::{self, Positions, Request, Schedule, ScheduleError, Stats};
 
+pub use crate::schedule::given::ParamsChoice;
+
 /// Samples made up where no calibration data is given.
 const RANDOM_SAMPLES: usize = 4;
+/// Channels of the widest value up to which `auto` tries one ciphertext per channel.
+const AUTO_HW_CHANNELS: usize = 32;
 
 /// What the user asks of a build.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
     /// How channels share ciphertexts.
-    pub packing: Packing,
+    pub layout: LayoutChoice,
     /// Multiplications per level.
     pub sublevels: u32,
-    /// Bits between the largest result and the deviation of its error.
-    pub precision: f64,
+    /// Bits between the largest result and the deviation of its error: the least, and what is tried first.
+    pub precision: std::ops::RangeInclusive<f64>,
+    /// Where the parameters come from.
+    pub params: ParamsChoice,
     /// Ring degrees that may be used, as log2.
     pub log_n: std::ops::RangeInclusive<u32>,
     /// Accept a modulus beyond the security bound.
     pub insecure: bool,
+    /// Bytes that an evaluation may take.
+    pub memory: u64,
     /// Model inputs that values and errors are measured on.
     pub calibration: Vec<Vec<f64>>,
     /// Calibrated cost constants.
@@ -40,15 +49,28 @@ pub struct BuildOptions {
 impl Default for BuildOptions {
     fn default() -> Self {
         Self {
-            packing: Packing::Packed,
+            layout: LayoutChoice::Packed,
             sublevels: 2,
-            precision: 6.0,
+            precision: 5.0..=8.0,
+            params: ParamsChoice::Search,
             log_n: LOG_N_RANGE,
             insecure: false,
+            memory: u64::MAX,
             calibration: Vec::new(),
             costs: CostModel::default(),
         }
     }
+}
+
+/// How channels share ciphertexts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LayoutChoice {
+    /// One channel per ciphertext (paper §5.1)
+    Hw,
+    /// Several channels per ciphertext
+    Packed,
+    /// Whichever is predicted to be faster within the memory
+    Auto,
 }
 
 /// A program with the stages it came from.
@@ -95,6 +117,18 @@ pub enum BuildError {
     /// A map does not fit its layouts: a bug.
     #[error("a linear map does not fit its layouts")]
     Linear(#[from] LinearError),
+    /// Keys and ciphertexts alone take too much.
+    #[error(
+        "an evaluation needs at least {needed} bytes for keys and ciphertexts, {budget} are allowed; layer {layer} needs most"
+    )]
+    Memory {
+        /// Bytes of keys and ciphertexts.
+        needed: u64,
+        /// Bytes allowed.
+        budget: u64,
+        /// The layer with most rotations.
+        layer: String,
+    },
     /// The checker refused the program: a bug.
     #[error("the emitted program is faulty")]
     Check(#[from] CheckErrors),
@@ -122,52 +156,121 @@ pub fn build(graph: Verified<'_>, options: &BuildOptions, labels: Labels) -> Res
         &options.calibration
     };
     let stats = Stats::measure(&circuit, samples);
-    let (placed, schedule) = smallest_ring(&circuit, &positions, &stats, options)?;
-    let plans = emit::plans(&placed, &positions, &schedule, &options.costs);
-    let program = emit::emit(&placed, &positions, &schedule, plans, labels)?;
-    Ok(Built { placed, positions, stats, schedule, program })
-}
-
-/// Layouts and schedule at the smallest ring degree that has one.
-fn smallest_ring(
-    circuit: &Circuit,
-    positions: &Positions,
-    stats: &Stats,
-    options: &BuildOptions,
-) -> Result<(Placed, Schedule), BuildError> {
-    let mut last: Option<BuildError> = None;
-    for log_n in options.log_n.clone() {
-        // A level has at least the smallest prime: no layout is needed to see that a chain is too long.
-        let least = f64::from(positions.n_levels()) * f64::from(log_n + 4);
-        if security_cap(log_n).is_some_and(|cap| least > f64::from(cap))
-            && !options.insecure
-            && log_n < *options.log_n.end()
-        {
-            continue;
-        }
-        match at_ring(circuit, positions, stats, options, log_n) {
-            Ok(found) => return Ok(found),
-            Err(error @ (BuildError::Layout(_) | BuildError::Schedule(_))) => last = Some(error),
-            Err(error) => return Err(error),
+    let front = Front { circuit: &circuit, positions: &positions, stats: &stats, options };
+    match options.layout {
+        LayoutChoice::Hw => front.build(Packing::Hw, labels),
+        LayoutChoice::Packed => front.build(Packing::Packed, labels),
+        LayoutChoice::Auto => {
+            let packed = front.build(Packing::Packed, labels.clone());
+            // One ciphertext per channel only pays where channels are few.
+            let n_channels = circuit.values.iter().map(|v| v.shape.c).max().unwrap_or(0);
+            if packed.is_ok() && n_channels > AUTO_HW_CHANNELS {
+                return packed;
+            }
+            match (packed, front.build(Packing::Hw, labels)) {
+                (Ok(a), Ok(b)) => Ok(if b.seconds() < a.seconds() { b } else { a }),
+                (Ok(a), Err(_)) => Ok(a),
+                (Err(_), Ok(b)) => Ok(b),
+                (Err(a), Err(_)) => Err(a),
+            }
         }
     }
-    Err(last.unwrap_or(BuildError::Empty { depth: positions.depth(), sublevels: positions.sublevels() }))
 }
 
-fn at_ring(
-    circuit: &Circuit,
-    positions: &Positions,
-    stats: &Stats,
-    options: &BuildOptions,
-    log_n: u32,
-) -> Result<(Placed, Schedule), BuildError> {
-    let layouts = layout::assign(circuit, options.packing, 1 << (log_n - 1))?;
-    let placed = Placed::new(circuit, positions, layouts)?;
-    let facts = map_facts(&placed, positions, log_n, &options.costs)?;
-    let problem = Problem { placed: &placed, facts: &facts, positions, stats, log_n };
-    let request = Request { precision: options.precision, insecure: options.insecure };
-    let schedule = schedule::schedule(problem, request, &options.costs)?;
-    Ok((placed, schedule))
+impl Built {
+    /// Predicted seconds on one core, plaintexts cached.
+    fn seconds(&self) -> f64 {
+        self.program.spec().prediction.seconds
+    }
+}
+
+/// What does not depend on the layout.
+#[derive(Clone, Copy)]
+struct Front<'a> {
+    circuit: &'a Circuit,
+    positions: &'a Positions,
+    stats: &'a Stats,
+    options: &'a BuildOptions,
+}
+
+impl Front<'_> {
+    fn build(self, packing: Packing, mut labels: Labels) -> Result<Built, BuildError> {
+        let Self { positions, stats, options, .. } = self;
+        let (placed, schedule) = self.smallest_ring(packing)?;
+        labels.origin.packing = match packing {
+            Packing::Hw => "hw".to_owned(),
+            Packing::Packed => "packed".to_owned(),
+        };
+        let plans = emit::plans(&placed, positions, &schedule, &options.costs);
+        let mut program = emit::emit(&placed, positions, &schedule, plans, labels)?;
+        predict::predict(&mut program, &schedule, &layer_errors(self.circuit, &schedule), &options.costs);
+        let prediction = &program.spec().prediction;
+        let needed = prediction.key_bytes + prediction.ciphertext_bytes;
+        if needed > options.memory {
+            let slowest = program.spec().layers.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds));
+            let layer = slowest.map_or_else(String::new, |l| l.name.clone());
+            return Err(BuildError::Memory { needed, budget: options.memory, layer });
+        }
+        Ok(Built { placed, positions: positions.clone(), stats: stats.clone(), schedule, program })
+    }
+
+    /// Layouts and schedule at the smallest ring degree that has one.
+    fn smallest_ring(self, packing: Packing) -> Result<(Placed, Schedule), BuildError> {
+        let Self { positions, options, .. } = self;
+        let fixed = options.params.fixed_log_n(positions.n_levels())?;
+        let range = fixed.map_or(options.log_n.clone(), |log_n| log_n..=log_n);
+        let mut last: Option<BuildError> = None;
+        for log_n in range.clone() {
+            // A level has at least the smallest prime: no layout is needed to see that a chain is too long.
+            let least = f64::from(positions.n_levels()) * f64::from(log_n + 4);
+            let too_long = security_cap(log_n).is_some_and(|cap| least > f64::from(cap)) && !options.insecure;
+            if too_long && log_n < *range.end() {
+                continue;
+            }
+            match self.at_ring(packing, log_n) {
+                Ok(found) => return Ok(found),
+                Err(error @ (BuildError::Layout(_) | BuildError::Schedule(_))) => last = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last.unwrap_or(BuildError::Empty { depth: positions.depth(), sublevels: positions.sublevels() }))
+    }
+
+    /// The schedule with the first precision that fits, from the wanted one down to the least, bit by bit.
+    fn most_precise(self, problem: Problem<'_>) -> Result<Schedule, ScheduleError> {
+        let (least, mut precision) = (*self.options.precision.start(), *self.options.precision.end());
+        loop {
+            let request = Request { precision, insecure: self.options.insecure };
+            match schedule::schedule(problem, request, &self.options.costs) {
+                Err(ScheduleError::DoesNotFit { .. }) if precision > least => {
+                    precision = (precision - 1.0).max(least)
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn at_ring(self, packing: Packing, log_n: u32) -> Result<(Placed, Schedule), BuildError> {
+        let Self { circuit, positions, stats, options } = self;
+        let layouts = layout::assign(circuit, packing, 1 << (log_n - 1))?;
+        let placed = Placed::new(circuit, positions, layouts)?;
+        let facts = map_facts(&placed, positions, log_n, &options.costs)?;
+        let problem = Problem { placed: &placed, facts: &facts, positions, stats, log_n };
+        let schedule = match options.params.given(&problem, options.insecure)? {
+            Some((spec, sizes)) => schedule::search::schedule_with(problem, spec, &sizes, &options.costs)?,
+            None => self.most_precise(problem)?,
+        };
+        Ok((placed, schedule))
+    }
+}
+
+/// What the noise of every value alone does to the results, as a deviation.
+fn layer_errors(circuit: &Circuit, schedule: &Schedule) -> Vec<f64> {
+    let mut variances = vec![0.0; circuit.values.len()];
+    for contribution in &schedule.contributions {
+        variances[contribution.value.index()] += contribution.variance(&schedule.chain);
+    }
+    variances.into_iter().map(f64::sqrt).collect()
 }
 
 /// Facts of every linear map, with plans for middling parameters.
@@ -184,7 +287,8 @@ fn map_facts(
         let plan: Plan = plan::plan(&map.diagonals, &costs.at(&params, level), &known);
         known.extend(plan.rotations(&map.diagonals));
         let counts = plan.expand(&map.diagonals).map(|p| p.counts()).unwrap_or_default();
-        MapFacts::new(id, map, counts)
+        let n_numbers = placed.circuit.value(id).shape.len() * placed.circuit.n_members;
+        MapFacts::new(id, map, n_numbers, counts)
     });
     Ok(facts.collect())
 }

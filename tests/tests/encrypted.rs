@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::ClearProgram;
-use fhe_bytecode::{CheckedProgram, Packing};
 use fhe_runtime::ckks::{Context, SecretKey, SeedSource};
 use fhe_runtime::vm::{Client, EvaluationKeys, Machine, Options, Silent, key_request};
 use fhec::emit::Labels;
-use fhec::pipeline::{BuildOptions, build};
+use fhec::pipeline::{BuildOptions, LayoutChoice, build};
 use fhec_ir::spec::GraphSpec;
 use fhec_ir::{Graph, MemberIdx, evaluate, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
@@ -46,12 +46,12 @@ fn worst(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Compiles, runs in the clear and under encryption, and compares.
-fn check(nodes: &str, packing: Packing, sublevels: u32) {
+fn check(nodes: &str, layout: LayoutChoice, sublevels: u32) {
     let graph = optimized(nodes);
     let options = BuildOptions {
-        packing,
+        layout,
         sublevels,
-        precision: 7.0,
+        precision: 7.0..=7.0,
         log_n: TOY_LOG_N..=TOY_LOG_N,
         ..BuildOptions::default()
     };
@@ -65,7 +65,7 @@ fn check(nodes: &str, packing: Packing, sublevels: u32) {
     let found = decrypted(&built.program, &input);
     let error = worst(&found, &expected);
     eprintln!(
-        "{packing:?} l={sublevels}: levels {}, log2 PQ {:.0}, error {error:.2e} predicted {:.2e} of {size:.3}",
+        "{layout:?} l={sublevels}: levels {}, log2 PQ {:.0}, error {error:.2e} predicted {:.2e} of {size:.3}",
         built.positions.n_levels(),
         built.schedule.params.log2_pq(),
         built.schedule.error
@@ -78,9 +78,9 @@ fn check(nodes: &str, packing: Packing, sublevels: u32) {
 }
 
 fn check_all(nodes: &str) {
-    for packing in [Packing::Packed, Packing::Hw] {
+    for layout in [LayoutChoice::Packed, LayoutChoice::Hw] {
         for sublevels in [2, 1] {
-            check(nodes, packing, sublevels);
+            check(nodes, layout, sublevels);
         }
     }
 }

@@ -1,7 +1,11 @@
 //! The `fhec` command: one file per subcommand, each a thin layer over a library function.
 
+mod build;
+mod inspect;
 mod levels;
+mod program;
 mod relu;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -22,6 +26,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Compile a model to a program that a server evaluates on encrypted inputs
+    Build(Box<build::Args>),
+    /// Show what is in a program
+    Inspect(inspect::Args),
+    /// Run a program in the clear, with the noise of encryption, over a data set
+    Simulate(simulate::Args),
     /// Show what a model costs in levels, pass by pass
     Levels(levels::Args),
 }
@@ -31,6 +41,9 @@ pub fn main() -> ExitCode {
     keep_contained_panics_silent();
     let cli = Cli::parse();
     let result = match &cli.command {
+        Command::Build(args) => build::run(args, cli.quiet),
+        Command::Inspect(args) => inspect::run(args),
+        Command::Simulate(args) => simulate::run(args, cli.quiet),
         Command::Levels(args) => levels::run(args, cli.quiet),
     };
     match result {

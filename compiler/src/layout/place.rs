@@ -1,5 +1,7 @@
 //! A circuit in slots: every sum as linear maps between layouts, with its constants in the program's table.
 
+use std::collections::BTreeMap;
+
 use fhe_bytecode::{
     Constants, Diagonals, Layout, LinearError, LinearOp, Operand, Tensor, TensorData, TensorId,
 };
@@ -53,8 +55,27 @@ pub struct Placed {
     pub biases: Vec<Option<TensorId>>,
 }
 
-/// Operands and operations of a map before its diagonals are known.
-type Terms = (Vec<ValueId>, Vec<LinearOp>);
+/// Operands and operations of a map of a value, before its diagonals are known.
+struct Terms {
+    value: ValueId,
+    sources: Vec<ValueId>,
+    ops: Vec<LinearOp>,
+}
+
+impl Terms {
+    fn new(value: ValueId) -> Self {
+        Self { value, sources: Vec::new(), ops: Vec::new() }
+    }
+
+    fn placed(self, layouts: &[Layout], constants: &Constants) -> Result<PlacedMap, LinearError> {
+        let inputs = self.sources.iter().map(|s| &layouts[s.index()]);
+        let operands: Vec<Operand<'_>> =
+            self.ops.iter().zip(inputs).map(|(op, input)| Operand { op, input }).collect();
+        let output = &layouts[self.value.index()];
+        let diagonals = Diagonals::best(&operands, output, constants)?;
+        Ok(PlacedMap { sources: self.sources, ops: self.ops, diagonals })
+    }
+}
 
 impl Placed {
     /// Puts a circuit into slots.
@@ -65,9 +86,10 @@ impl Placed {
         let mut constants = Constants::default();
         let mut parts: Vec<Vec<Part>> = Vec::with_capacity(circuit.values.len());
         let mut biases = Vec::with_capacity(circuit.values.len());
-        let mut maps: Vec<Option<Terms>> = Vec::with_capacity(circuit.values.len());
+        let mut maps: Vec<Terms> = Vec::new();
         for id in circuit.ids() {
-            let mut terms: Terms = (Vec::new(), Vec::new());
+            // Operands of another period would make every diagonal of the map longer: they get a map of their own.
+            let mut by_period: BTreeMap<usize, Terms> = BTreeMap::new();
             let mut others = Vec::new();
             let mut bias = None;
             if let CircuitOp::Affine(affine) = &circuit.value(id).op {
@@ -82,24 +104,25 @@ impl Placed {
                             others.push(Part::Plain { source: term.source, factor });
                         }
                         map => {
-                            terms.0.push(term.source);
-                            terms.1.push(linear_op(map, &mut constants));
+                            let period = layouts[term.source.index()].period();
+                            let terms = by_period.entry(period).or_insert_with(|| Terms::new(id));
+                            terms.sources.push(term.source);
+                            terms.ops.push(linear_op(map, &mut constants));
                         }
                     }
                 }
                 bias = affine.bias.as_ref().map(|b| push(&mut constants, b));
             }
-            maps.push((!terms.0.is_empty()).then_some(terms));
+            maps.extend(by_period.into_values());
             parts.push(others);
             biases.push(bias);
         }
-        let built: Vec<Option<PlacedMap>> = maps
+        let built: Vec<(ValueId, PlacedMap)> = maps
             .into_par_iter()
-            .enumerate()
-            .map(|(i, terms)| terms.map(|t| place(t, &layouts, &layouts[i], &constants)).transpose())
-            .collect::<Result<_, _>>()?;
-        for (parts, map) in parts.iter_mut().zip(built) {
-            parts.extend(map.map(Part::Map));
+            .map(|terms| Ok((terms.value, terms.placed(&layouts, &constants)?)))
+            .collect::<Result<_, LinearError>>()?;
+        for (id, map) in built {
+            parts[id.index()].push(Part::Map(map));
         }
         Ok(Self { circuit: circuit.clone(), layouts, constants, parts, biases })
     }
@@ -113,18 +136,6 @@ impl Placed {
             })
         })
     }
-}
-
-fn place(
-    (sources, ops): Terms,
-    layouts: &[Layout],
-    output: &Layout,
-    constants: &Constants,
-) -> Result<PlacedMap, LinearError> {
-    let operands: Vec<Operand<'_>> =
-        ops.iter().zip(&sources).map(|(op, s)| Operand { op, input: &layouts[s.index()] }).collect();
-    let diagonals = Diagonals::best(&operands, output, constants)?;
-    Ok(PlacedMap { sources, ops, diagonals })
 }
 
 fn linear_op(map: &Map, constants: &mut Constants) -> LinearOp {

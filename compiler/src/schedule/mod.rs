@@ -3,6 +3,7 @@
 //! Decisions live here; the proof that they fit each other is `fhe_bytecode::check`, which shares no code with this.
 
 pub mod chain;
+pub mod given;
 pub mod noise;
 mod positions;
 pub mod search;

@@ -4,7 +4,7 @@
 //! contribution is kept as an amount over the square of a scale, so that scales can be chosen to balance them.
 
 use fhe_bytecode::noise::NoiseModel;
-use fhe_bytecode::{DiagonalId, PlanCounts};
+use fhe_bytecode::{DiagonalId, Pairing, PlanCounts};
 
 use super::chain::Chain;
 use super::positions::Positions;
@@ -35,7 +35,9 @@ pub struct Contribution {
     pub value: ValueId,
     /// The scale.
     pub anchor: Anchor,
-    /// Variance at scale one.
+    /// Variance of a number of the value at scale one, over its mean square.
+    pub local: f64,
+    /// Variance of a result at scale one.
     pub amount: f64,
 }
 
@@ -43,12 +45,22 @@ impl Contribution {
     /// The variance of a result under the scales of a chain.
     #[must_use]
     pub fn variance(&self, chain: &Chain) -> f64 {
+        self.amount / self.squared_scale(chain)
+    }
+
+    /// The noise-to-signal ratio in the value itself. Gains hold only while this is small.
+    #[must_use]
+    pub fn local_variance(&self, chain: &Chain) -> f64 {
+        self.local / self.squared_scale(chain)
+    }
+
+    fn squared_scale(&self, chain: &Chain) -> f64 {
         let scale = match self.anchor {
             Anchor::After(position) => chain.scale(position),
             Anchor::Before(position) => chain.raw(position),
             Anchor::Weight { from, to } => chain.raw(to).over(chain.scale(from)),
         };
-        self.amount / (scale.value() * scale.value())
+        scale.value() * scale.value()
     }
 }
 
@@ -66,16 +78,18 @@ struct TermFacts {
     source: ValueId,
     /// Slots encoded per output ciphertext.
     encoded_slots: f64,
-    /// Sum of the mean squares of the rotated diagonals of an output.
+    /// Sum of the squared weights behind a number of the output, those of rotated operands.
     rotated_energy: f64,
 }
 
 impl MapFacts {
-    /// The facts of a map with a plan of these counts.
+    /// The facts of a map to so many numbers with a plan of these counts.
     #[must_use]
-    pub fn new(value: ValueId, map: &PlacedMap, counts: PlanCounts) -> Self {
+    pub fn new(value: ValueId, map: &PlacedMap, n_numbers: usize, counts: PlanCounts) -> Self {
         let diagonals = &map.diagonals;
         let n_outputs = diagonals.n_outputs().max(1) as f64;
+        // Gaps and spare slots have no weights: the energy belongs to the numbers of the output alone.
+        let per_number = diagonals.period() as f64 / n_numbers.max(1) as f64;
         let mut terms: Vec<TermFacts> = map
             .sources
             .iter()
@@ -87,7 +101,7 @@ impl MapFacts {
             let pairing = diagonals.pairing();
             term.encoded_slots += pairing.rounding_gain() * diagonals.period() as f64 / n_outputs;
             if !diagonal.rotation.is_zero() {
-                term.rotated_energy += pairing.noise_gain() * diagonals.energy(id) / n_outputs;
+                term.rotated_energy += pairing.noise_gain() * diagonals.energy(id) * per_number;
             }
         }
         Self { value, terms, n_folds: diagonals.folds().len(), counts }
@@ -115,9 +129,12 @@ pub fn contributions(
     stats: &Stats,
     model: &NoiseModel,
 ) -> Vec<Contribution> {
+    let leaks = leaks(placed);
     let mut all = Vec::new();
     let mut push = |value: ValueId, anchor, amount: f64| {
-        all.push(Contribution { value, anchor, amount: amount * stats.gain[value.index()] });
+        let (gain, energy) = (stats.gain[value.index()], stats.energy[value.index()]);
+        let local = amount / energy.max(f64::MIN_POSITIVE);
+        all.push(Contribution { value, anchor, local, amount: amount * gain * leaks[value.index()] });
     };
     for id in placed.circuit.ids() {
         let position = positions.of(id);
@@ -147,13 +164,36 @@ pub fn contributions(
             let from = positions.of(term.source);
             let encode = model.encode(1) * term.encoded_slots;
             push(map.value, Anchor::Weight { from, to }, copies * encode * stats.energy[term.source.index()]);
-            push(map.value, Anchor::After(from), copies * key * term.rotated_energy);
+            push(map.value, Anchor::After(from), key * term.rotated_energy);
         }
         let per_output = map.counts.giants as f64 / map.counts.outputs.max(1) as f64;
         let giants = per_output * model.key_switch(level) + model.mod_down();
         push(map.value, Anchor::Before(to), copies * giants + (copies - 1.0) * model.key_switch(level));
     }
     all
+}
+
+/// Factor on the variance of noise in every value: a map with complex diagonals adds the imaginary part of the noise to
+/// the real results and leaves none behind.
+fn leaks(placed: &Placed) -> Vec<f64> {
+    let mut leaks = vec![1.0; placed.circuit.values.len()];
+    for id in placed.circuit.ids().rev() {
+        let own: f64 = leaks[id.index()];
+        let mut raise = |source: ValueId, to: f64| leaks[source.index()] = to.max(leaks[source.index()]);
+        if let CircuitOp::Product(factors) = &placed.circuit.value(id).op {
+            factors.iter().for_each(|&f| raise(f, own));
+        }
+        for part in &placed.parts[id.index()] {
+            match part {
+                Part::Map(map) if map.diagonals.pairing() == Pairing::None => {
+                    map.sources.iter().for_each(|&s| raise(s, own));
+                }
+                Part::Map(map) => map.sources.iter().for_each(|&s| raise(s, Pairing::Halves.noise_gain())),
+                Part::Scalar { source } | Part::Plain { source, .. } => raise(*source, own),
+            }
+        }
+    }
+    leaks
 }
 
 /// Whether a value at a boundary is rescaled itself: it is a product or has a summand that is.

@@ -89,6 +89,14 @@ impl Positions {
         Level(level + u16::from(self.is_boundary(position)))
     }
 
+    /// Level and sublevel of a position, as `L5.1`: the sublevel counts the multiplications since the last rescale, from one.
+    #[must_use]
+    pub fn label(&self, position: u32) -> String {
+        let into = (0..=position).rev().take_while(|&p| p == position || !self.is_boundary(p + 1)).count();
+        let since = if self.is_boundary(position) { 1 } else { into };
+        format!("{}.{since}", self.level(position))
+    }
+
     /// Whether a summand reaches its sum without a multiplication: it is neither changed nor computed earlier.
     #[must_use]
     pub fn is_still(&self, term: &Term, sum: ValueId) -> bool {

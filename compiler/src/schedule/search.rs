@@ -23,6 +23,9 @@ use crate::lower::CircuitOp;
 const MARGIN_BITS: f64 = 2.0;
 /// Largest special prime: transforms are fastest up to this size.
 const SPECIAL_BITS: u32 = 50;
+/// Largest noise-to-signal ratio of one contribution in its value, in bits of the variance. Beyond it noise no longer acts
+/// linearly, and what a gain says about the result is void.
+const MAX_LOCAL_BITS: f64 = -11.0;
 /// How far all scales may grow to make room for cheaper key switching, in bits.
 const MAX_GROWTH: f64 = 3.0;
 /// Step of that growth.
@@ -62,6 +65,12 @@ pub enum ScheduleError {
     /// The parameters are refused.
     #[error(transparent)]
     Params(#[from] ParamsError),
+    /// The paper's table has no such row.
+    #[error("the paper has no parameters for {levels} levels, only for 16, 18, 20 and 32")]
+    NotInPaper {
+        /// Levels of the circuit.
+        levels: u32,
+    },
     /// No key switching fits next to the chain.
     #[error(
         "{levels} levels at {precision:.1} bits of precision need log2(PQ) of at least {needed:.0}, the 128-bit bound at N = 2^{log_n} is {cap}"
@@ -112,9 +121,10 @@ pub fn schedule(
     for digit_size in 1..=8 {
         for n_special in 1..=8 {
             match problem.candidate(&base, target, digit_size, n_special, cap)? {
-                Outcome::Found(params, chain, contributions, variance) => {
-                    let seconds = problem.seconds(&params, costs);
+                Outcome::Found(found) => {
+                    let seconds = problem.seconds(&found.params, costs);
                     if best.as_ref().is_none_or(|b| seconds < b.seconds) {
+                        let Candidate { params, chain, contributions, variance } = *found;
                         best =
                             Some(Schedule { params, chain, error: variance.sqrt(), contributions, seconds });
                     }
@@ -144,17 +154,37 @@ pub fn schedule_with(
     costs: &CostModel,
 ) -> Result<Schedule, ScheduleError> {
     let chain = Chain::with_towers(problem.positions, sizes, spec.towers.clone())?;
-    let params = Params::new(spec)?;
-    let contributions = problem.contributions(&params);
-    let variance: f64 = contributions.iter().map(|c| c.variance(&chain)).sum();
+    let Candidate { params, chain, contributions, variance } = problem.judged(Params::new(spec)?, chain);
     let seconds = problem.seconds(&params, costs);
     Ok(Schedule { params, chain, error: variance.sqrt(), contributions, seconds })
 }
 
 enum Outcome {
-    Found(Params, Chain, Vec<Contribution>, f64),
+    Found(Box<Candidate>),
     TooLarge(f64),
     TooNoisy,
+}
+
+/// Parameters and scales with what they do to the result.
+struct Candidate {
+    params: Params,
+    chain: Chain,
+    contributions: Vec<Contribution>,
+    variance: f64,
+}
+
+impl Candidate {
+    /// Whether the error is beyond what larger scales can mend.
+    fn is_hopeless(&self, target: f64) -> bool {
+        let elsewhere = self.contributions.iter().filter(|c| c.anchor != Anchor::After(0));
+        elsewhere.map(|c| c.variance(&self.chain)).sum::<f64>() > target * (4.0 * MAX_GROWTH).exp2()
+    }
+
+    fn is_good(&self, target: f64) -> bool {
+        // Closed-form scales meet the bound exactly; a little slack absorbs the rounding to primes.
+        let local = |c: &Contribution| c.local_variance(&self.chain).log2() <= MAX_LOCAL_BITS + 0.5;
+        self.variance <= target && self.contributions.iter().all(local)
+    }
 }
 
 impl Problem<'_> {
@@ -173,6 +203,12 @@ impl Problem<'_> {
 
     fn contributions(&self, params: &Params) -> Vec<Contribution> {
         contributions(self.placed, self.facts, self.positions, self.stats, &NoiseModel::new(params))
+    }
+
+    fn judged(&self, params: Params, chain: Chain) -> Candidate {
+        let contributions = self.contributions(&params);
+        let variance = contributions.iter().map(|c| c.variance(&chain)).sum();
+        Candidate { params, chain, contributions, variance }
     }
 
     /// Scales at which every rescale, every layer's weights and the input add the same variance, `target` in all.
@@ -195,10 +231,20 @@ impl Problem<'_> {
         let all = self.contributions(&Params::new(spec)?);
         let mut after = vec![0.0; depth as usize + 1];
         let mut weight = vec![0.0; depth as usize + 1];
+        // Bits below which the noise of a value would be too large for the value.
+        let mut after_least: Vec<f64> = vec![12.0; depth as usize + 1];
+        let mut weight_least: Vec<f64> = vec![6.0; depth as usize + 1];
         for c in &all {
+            let least = 0.5 * (c.local.log2() - MAX_LOCAL_BITS);
             match c.anchor {
-                Anchor::After(p) if p == 0 || positions.is_boundary(p) => after[p as usize] += c.amount,
-                Anchor::Weight { to, .. } => weight[to as usize] += c.amount,
+                Anchor::After(p) if p == 0 || positions.is_boundary(p) => {
+                    after[p as usize] += c.amount;
+                    after_least[p as usize] = after_least[p as usize].max(least);
+                }
+                Anchor::Weight { to, .. } => {
+                    weight[to as usize] += c.amount;
+                    weight_least[to as usize] = weight_least[to as usize].max(least);
+                }
                 Anchor::After(_) | Anchor::Before(_) => {}
             }
         }
@@ -206,9 +252,9 @@ impl Problem<'_> {
         let bits = |amount: f64, least: f64| (0.5 * (amount * n / target).log2()).max(least);
         let boundaries = (1..=depth).filter(|&p| positions.is_boundary(p));
         Ok(Sizes {
-            input: bits(after[0], 12.0),
-            activations: boundaries.map(|p| bits(after[p as usize], 12.0)).collect(),
-            weights: (1..=depth as usize).map(|p| bits(weight[p], 6.0)).collect(),
+            input: bits(after[0], after_least[0]),
+            activations: boundaries.map(|p| bits(after[p as usize], after_least[p as usize])).collect(),
+            weights: (1..=depth as usize).map(|p| bits(weight[p], weight_least[p])).collect(),
             headroom: self.headroom(),
         })
     }
@@ -229,10 +275,12 @@ impl Problem<'_> {
             let Some((params, chain)) = first else {
                 return Ok(Outcome::TooLarge(self.least_bits(&sizes)?));
             };
-            let contributions = self.contributions(&params);
-            let variance: f64 = contributions.iter().map(|c| c.variance(&chain)).sum();
-            if variance <= target {
-                return Ok(Outcome::Found(params, chain, contributions, variance));
+            let found = self.judged(params, chain);
+            if found.is_good(target) {
+                return Ok(Outcome::Found(Box::new(found)));
+            }
+            if found.is_hopeless(target) {
+                break;
             }
             // A larger input scale alone helps where the first layer's rotations are the problem.
             if let Some(found) = self.with_wider_input(&sizes, target, digit_size, n_special, cap)? {
@@ -256,10 +304,9 @@ impl Problem<'_> {
             let Some((params, chain)) = self.with_special(&wider, digit_size, n_special, cap)? else {
                 return Ok(None);
             };
-            let contributions = self.contributions(&params);
-            let variance: f64 = contributions.iter().map(|c| c.variance(&chain)).sum();
-            if variance <= target {
-                return Ok(Some(Outcome::Found(params, chain, contributions, variance)));
+            let found = self.judged(params, chain);
+            if found.is_good(target) {
+                return Ok(Some(Outcome::Found(Box::new(found))));
             }
         }
         Ok(None)
@@ -286,8 +333,9 @@ impl Problem<'_> {
         if bits < f64::from(self.log_n) + 6.0 {
             return Ok(None);
         }
-        let special_primes =
-            ntt_primes_below(bits as u32, self.log_n, n_special, &chain.towers).map_err(ChainError::from)?;
+        let Ok(special_primes) = ntt_primes_below(bits as u32, self.log_n, n_special, &chain.towers) else {
+            return Ok(None);
+        };
         let spec = ParamsSpec {
             log_n: self.log_n,
             towers: chain.towers.clone(),

@@ -25,7 +25,7 @@ pub(crate) fn decode_cifar(data: &[u8], shape: ImageShape) -> Result<Samples, In
     Ok(Samples { shape, values: Values::Pixels(pixels), labels: Some(labels) })
 }
 
-/// Decodes an idx file of unsigned bytes: samples x rows x columns, or samples x channels x rows x columns.
+/// Decodes an idx file of unsigned bytes: samples, samples x rows x columns, or samples x channels x rows x columns.
 pub(crate) fn decode_idx(data: &[u8], shape: ImageShape) -> Result<Samples, InputErrorKind> {
     let damaged = |reason: String| InputErrorKind::damaged("idx", reason);
     let rank = usize::from(data[3]);
@@ -43,6 +43,7 @@ pub(crate) fn decode_idx(data: &[u8], shape: ImageShape) -> Result<Samples, Inpu
         return Err(damaged(format!("dimensions {dims:?} need another length than {} bytes", body.len())));
     }
     let found = match dims[..] {
+        [_] => Some(ImageShape::new(1, 1, 1)),
         [_, height, width] => Some(ImageShape::new(1, height, width)),
         [_, channels, height, width] => Some(ImageShape::new(channels, height, width)),
         _ => None,

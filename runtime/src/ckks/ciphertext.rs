@@ -107,6 +107,18 @@ impl Ciphertext {
     }
 
     /// Refuses a ciphertext that does not have `expected` polynomials.
+    /// The same ciphertext under a scale that agrees with its own: keeps the rounding of many steps from adding up.
+    ///
+    /// # Errors
+    /// When the scales do not agree.
+    pub fn with_scale(mut self, scale: Scale) -> Result<Self, CkksError> {
+        if !self.scale.agrees(scale) {
+            return Err(CkksError::ScaleMismatch { left: self.scale, right: scale });
+        }
+        self.scale = scale;
+        Ok(self)
+    }
+
     pub(super) fn check_degree(&self, expected: usize) -> Result<(), CkksError> {
         let found = self.polys.len();
         if found == expected { Ok(()) } else { Err(CkksError::Degree { expected, found }) }

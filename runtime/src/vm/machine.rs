@@ -138,7 +138,7 @@ impl<'p> Machine<'p> {
                     Op::Free { src } => registers.take(*src).map(drop),
                     Op::Linear { dst, src, map, .. } => {
                         let result = self.linear(index, *map, src, ticker, &mut registers)?;
-                        registers.put(*dst, result)
+                        registers.put(*dst, self.settled(index, result)?)
                     }
                     op => self.compute(index, op, &mut registers),
                 })
@@ -212,7 +212,13 @@ impl<'p> Machine<'p> {
                 return Err(MISPREPARED);
             }
         };
-        registers.put(*dst, result)
+        registers.put(*dst, self.settled(index, result)?)
+    }
+
+    /// Results under the scale that the checker computed, so that rounding never adds up from level to level.
+    fn settled(&self, index: usize, result: Vec<Ciphertext>) -> Result<Vec<Ciphertext>, CkksError> {
+        let Some(fact) = self.program.fact(index) else { return Ok(result) };
+        result.into_iter().map(|ct| ct.with_scale(fact.scale)).collect()
     }
 
     fn linear(

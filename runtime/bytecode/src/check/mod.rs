@@ -23,7 +23,7 @@ use crate::layout::Layout;
 use crate::linear::{Diagonals, Operand};
 use crate::params::{Level, Params};
 use crate::plan::ExpandedPlan;
-use crate::program::{LinearMap, ProgramSpec};
+use crate::program::{LinearMap, Prediction, ProgramSpec};
 use crate::scale::Scale;
 
 pub use error::{CheckError, CheckErrors, Place};
@@ -60,6 +60,15 @@ impl CheckedProgram {
         let replayed = replay::replay(&spec, &params, &layouts, &maps)?;
         keys::check_keys(&spec, &replayed.keys)?;
         Ok(Self { spec, params, layouts, maps, facts: replayed.facts, output: replayed.output })
+    }
+
+    /// Notes what the compiler expects, which the checker has no opinion about: the whole, and seconds and error
+    /// of every layer.
+    pub fn set_predictions(&mut self, prediction: Prediction, layers: &[(f64, f64)]) {
+        self.spec.prediction = prediction;
+        for (layer, (seconds, error)) in self.spec.layers.iter_mut().zip(layers) {
+            (layer.seconds, layer.error) = (*seconds, *error);
+        }
     }
 
     /// The program itself.

@@ -1,0 +1,288 @@
+//! `fhec build`: an ONNX model to a program file.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fhe_bytecode::{Origin, Preprocessing, codec};
+use fhe_input::{ImageShape, Normalization, read_samples};
+use fhec_ir::{Graph, verify};
+use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+use indicatif::ProgressBar;
+
+use super::{Outcome, relu};
+use crate::diagnostics::{Diagnostic, Kind};
+use crate::emit::Labels;
+use crate::fit::FitSpec;
+use crate::import::{ImportOptions, Imported, import_file};
+use crate::pipeline::{BuildError, BuildOptions, LayoutChoice, ParamsChoice, build};
+use crate::report::BuildReport;
+
+/// Images that calibration reads at most.
+const MAX_CALIBRATION: usize = 16;
+/// Ring degree of `--toy` unless another is given, as log2.
+const TOY_LOG_N: u32 = 11;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  fhec build model.onnx -o model.fhebc
+  fhec build model.onnx -o model.fhebc --report report.json --calibrate test_batch.bin
+  fhec build model.onnx -o model.fhebc --layout hw --sublevels 1
+  fhec build model.onnx -o model.fhebc --mean 0.1307 --std 0.3081 --labels 0,1,2,3,4,5,6,7,8,9
+  fhec build model.onnx -o toy.fhebc --toy")]
+pub(super) struct Args {
+    /// ONNX file
+    model: PathBuf,
+    /// Program file to write
+    #[arg(long, short)]
+    output: PathBuf,
+    /// Write a report about the program, as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// How channels share ciphertexts
+    #[arg(long, value_enum, default_value_t = LayoutChoice::Auto)]
+    layout: LayoutChoice,
+    /// Multiplications per level; 1 switches tower reuse off
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=8))]
+    sublevels: u32,
+    /// Bits between the largest score and the deviation of its error [default: 8, or less where a ring would have to grow]
+    #[arg(long)]
+    precision: Option<f64>,
+    /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG) instead of random inputs
+    #[arg(long, value_name = "IMAGES")]
+    calibrate: Option<PathBuf>,
+    /// `search`, `paper`, or a RON file with parameters and scales
+    #[arg(long, default_value = "search", value_name = "WHICH")]
+    params: ParamsChoice,
+    /// log2 of the ring degree, instead of the smallest that fits
+    #[arg(long, value_parser = clap::value_parser!(u32).range(5..=17))]
+    log_n: Option<u32>,
+    /// Memory that keys, plaintexts and ciphertexts of one evaluation may take, such as 8G
+    #[arg(long, value_parser = parse_bytes, default_value = "16G")]
+    memory: u64,
+    /// Build for a ring that protects nothing, to try things out
+    #[arg(long)]
+    toy: bool,
+    /// Accept parameters below 128 bits of security
+    #[arg(long)]
+    insecure: bool,
+    /// Mean of each channel of pixels from 0 to 1
+    #[arg(long, value_delimiter = ',', num_args = 1..)]
+    mean: Vec<f64>,
+    /// Deviation of each channel of pixels from 0 to 1
+    #[arg(long, value_delimiter = ',', num_args = 1..)]
+    std: Vec<f64>,
+    /// Names of the classes
+    #[arg(long, value_delimiter = ',', num_args = 1..)]
+    labels: Vec<String>,
+    /// Replace ReLU and its relatives, as `quadratic[,c=2,b=10]`
+    #[arg(long, value_parser = relu::parse, value_name = "SPEC")]
+    relu: Option<FitSpec>,
+    /// Switch node fusing (F) off
+    #[arg(long)]
+    no_fuse: bool,
+    /// Switch weight redistribution (R) off
+    #[arg(long)]
+    no_redistribute: bool,
+}
+
+pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
+    let spinner = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+    spinner.enable_steady_tick(Duration::from_millis(200));
+    let result = compile(args, &spinner);
+    spinner.finish_and_clear();
+    let (report, bytes) = result.map_err(|d| vec![d])?;
+    write_atomically(&args.output, &bytes).map_err(|d| vec![d])?;
+    if let Some(path) = &args.report {
+        let json = serde_json::to_vec_pretty(&report)
+            .map_err(|e| vec![Diagnostic::bug(format!("the report cannot be written: {e}"))])?;
+        write_atomically(path, &json).map_err(|d| vec![d])?;
+    }
+    if !quiet {
+        eprint!("{}", summary(&report, &args.output));
+    }
+    Ok(())
+}
+
+fn compile(args: &Args, spinner: &ProgressBar) -> Result<(BuildReport, Vec<u8>), Diagnostic> {
+    let name = args.model.display().to_string();
+    spinner.set_message(format!("reading {name}"));
+    let imported = import_file(&args.model, &ImportOptions { relu: args.relu })
+        .map_err(|error| Diagnostic::import(&name, &error))?;
+    let labels = labels(args, &imported)?;
+    let calibration = calibration(args, &imported, &labels.preprocessing)?;
+    spinner.set_message(format!("running the passes on {name}"));
+    let graph = optimized(args, imported.graph, &calibration).map_err(|e| Diagnostic::pass(&name, &e))?;
+    let verified = verify(&graph).map_err(|e| Diagnostic::bug(format!("{name}: {e}")))?;
+    spinner.set_message(format!("scheduling {name}"));
+    let options = BuildOptions {
+        layout: args.layout,
+        sublevels: args.sublevels,
+        precision: args.precision.map_or(BuildOptions::default().precision, |bits| bits..=bits),
+        params: args.params.clone(),
+        log_n: ring_degrees(args)?,
+        insecure: args.insecure,
+        memory: args.memory,
+        calibration,
+        ..BuildOptions::default()
+    };
+    let built = build(verified, &options, labels).map_err(|e| diagnostic(&name, &e))?;
+    let bytes = codec::encode(&built.program);
+    Ok((BuildReport::new(&built, bytes.len()), bytes))
+}
+
+fn optimized(
+    args: &Args,
+    mut graph: Graph,
+    calibration: &[Vec<f64>],
+) -> Result<Graph, fhec_passes::PassError> {
+    let redistribute = !args.no_redistribute;
+    let config = Config { fuse: !args.no_fuse, forward: redistribute, backward: redistribute, finish: true };
+    let manager = Manager::new(pipeline(config), ManagerOptions::default())?;
+    let mut cx = PassCx::default();
+    cx.calibration = calibration.iter().map(|sample| vec![sample.clone()]).collect();
+    manager.run(&mut graph, &mut cx)?;
+    Ok(graph)
+}
+
+fn ring_degrees(args: &Args) -> Result<std::ops::RangeInclusive<u32>, Diagnostic> {
+    let allowed = fhe_bytecode::params::LOG_N_RANGE;
+    match (args.log_n, args.toy) {
+        (Some(log_n), toy) if toy || allowed.contains(&log_n) => Ok(log_n..=log_n),
+        (Some(log_n), _) => {
+            let what = format!("ring degree 2^{log_n} protects nothing");
+            Err(Diagnostic::new(Kind::Usage, what).with_help("add `--toy` if this is only a test"))
+        }
+        (None, true) => Ok(TOY_LOG_N..=*allowed.end()),
+        (None, false) => Ok(allowed),
+    }
+}
+
+fn labels(args: &Args, imported: &Imported) -> Result<Labels, Diagnostic> {
+    let from_model = imported.preprocessing.as_ref();
+    let pick = |given: &Vec<f64>, stored: Option<&Vec<f64>>| {
+        if given.is_empty() { stored.cloned().unwrap_or_default() } else { given.clone() }
+    };
+    let channels = imported.inputs.first().map_or(1, |i| i.shape.c);
+    let spread = |values: Vec<f64>, what: &str| match values.len() {
+        1 => Ok(vec![values[0]; channels]),
+        n if n == 0 || n == channels => Ok(values),
+        n => Err(Diagnostic::new(
+            Kind::Usage,
+            format!("{n} numbers for `--{what}`, the model has {channels} channels"),
+        )),
+    };
+    let mean = spread(pick(&args.mean, from_model.map(|p| &p.mean)), "mean")?;
+    let std = spread(pick(&args.std, from_model.map(|p| &p.std)), "std")?;
+    let n_scores = imported.graph.outputs().first().map_or(0, |&id| imported.graph.shape(id).len());
+    let classes = if args.labels.is_empty() {
+        imported.labels.clone().unwrap_or_default()
+    } else {
+        args.labels.clone()
+    };
+    if !classes.is_empty() && classes.len() != n_scores {
+        let what = format!("{} labels for {n_scores} scores", classes.len());
+        return Err(Diagnostic::new(Kind::Usage, what));
+    }
+    let model = args.model.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    Ok(Labels {
+        origin: Origin {
+            model,
+            producer: concat!("fhec ", env!("CARGO_PKG_VERSION")).to_owned(),
+            packing: String::new(),
+        },
+        input: imported.inputs.first().map_or_else(String::new, |i| i.name.clone()),
+        output: imported.outputs.first().cloned().unwrap_or_default(),
+        preprocessing: Preprocessing { mean, std },
+        classes,
+    })
+}
+
+fn calibration(
+    args: &Args,
+    imported: &Imported,
+    preprocessing: &Preprocessing,
+) -> Result<Vec<Vec<f64>>, Diagnostic> {
+    let Some(path) = &args.calibrate else { return Ok(Vec::new()) };
+    let shape = imported
+        .inputs
+        .first()
+        .map_or(ImageShape::new(1, 1, 1), |i| ImageShape::new(i.shape.c, i.shape.h, i.shape.w));
+    let cannot = |e: String| Diagnostic::new(Kind::Cannot, e);
+    let samples = read_samples(path, shape).map_err(|e| cannot(e.to_string()))?;
+    let normalization = Normalization { mean: preprocessing.mean.clone(), std: preprocessing.std.clone() };
+    (0..samples.len().min(MAX_CALIBRATION))
+        .map(|i| samples.tensor(i, &normalization).map_err(|e| cannot(e.to_string())))
+        .collect()
+}
+
+fn diagnostic(model: &str, error: &BuildError) -> Diagnostic {
+    let what = format!("{model}: {error}");
+    match error {
+        BuildError::Linear(source) => Diagnostic::bug(format!("{what}: {source}")),
+        BuildError::Check(source) => Diagnostic::bug(format!("{what}: {source}")),
+        BuildError::Schedule(_) => Diagnostic::new(Kind::Cannot, what)
+            .with_help("ask for less precision, more sublevels or a larger ring"),
+        _ => Diagnostic::new(Kind::Cannot, what),
+    }
+}
+
+/// Writes a file that is there completely or not at all.
+pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    let written = builder.tempfile_in(folder).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map(drop).map_err(|e| e.error)
+    });
+    written.map_err(|e| Diagnostic::new(Kind::Cannot, format!("{}: cannot be written: {e}", path.display())))
+}
+
+fn summary(report: &BuildReport, path: &Path) -> String {
+    let security = match (report.secure, report.security_margin_bits) {
+        (true, Some(margin)) => format!("128-bit security with {margin:.0} bits to spare"),
+        (false, Some(margin)) => format!("WARNING: {:.0} bits beyond the 128-bit bound: not secure", -margin),
+        _ => "WARNING: a toy ring, protects nothing".to_owned(),
+    };
+    format!(
+        "{}: {} levels, N = {}, log2(PQ) = {:.0}, {security}\n\
+         {} layout, {} rotation keys ({:.2} GiB), plaintexts {:.2} GiB, about {:.1} core-seconds\n\
+         expected error {:.2e} (deviation), {:.1} bits below the largest score\n",
+        path.display(),
+        report.levels,
+        report.n,
+        report.log2_pq,
+        report.layout,
+        report.rotation_keys,
+        gib(report.key_bytes),
+        gib(report.plaintext_bytes),
+        report.predicted_seconds,
+        report.predicted_error,
+        report.predicted_precision_bits,
+    )
+}
+
+fn gib(bytes: u64) -> f64 {
+    bytes as f64 / (1u64 << 30) as f64
+}
+
+/// Bytes with an optional unit K, M, G or T (powers of 1024).
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let trimmed = text.trim().trim_end_matches(['B', 'b']).trim_end_matches('i');
+    let (number, shift) = match trimmed.chars().last().map(|c| c.to_ascii_uppercase()) {
+        Some('K') => (&trimmed[..trimmed.len() - 1], 10),
+        Some('M') => (&trimmed[..trimmed.len() - 1], 20),
+        Some('G') => (&trimmed[..trimmed.len() - 1], 30),
+        Some('T') => (&trimmed[..trimmed.len() - 1], 40),
+        _ => (trimmed, 0),
+    };
+    let value: f64 = number.parse().map_err(|_| format!("`{text}` is no number of bytes"))?;
+    if value >= 0.0 && value.is_finite() {
+        Ok((value * (1u64 << shift) as f64) as u64)
+    } else {
+        Err(format!("`{text}` is no number of bytes"))
+    }
+}

@@ -1,0 +1,101 @@
+//! Predictions about a program: time, memory and error, in all and layer by layer.
+
+use std::collections::BTreeSet;
+
+use fhe_bytecode::{CheckedProgram, CostModel, Level, MapId, Op, PlaintextKey, Prediction, Rotation};
+
+use crate::schedule::Schedule;
+
+/// Deviations of the error that no result is expected to exceed.
+pub const ERROR_DEVIATIONS: f64 = 6.0;
+
+/// Fills in the predictions of a program; `layer_errors` has the deviation of every layer's own noise in the results.
+pub fn predict(program: &mut CheckedProgram, schedule: &Schedule, layer_errors: &[f64], costs: &CostModel) {
+    let params = program.params();
+    let mut prediction =
+        Prediction { max_abs_error: ERROR_DEVIATIONS * schedule.error, ..Prediction::default() };
+    let mut layers: Vec<(f64, f64)> = layer_errors.iter().map(|&error| (0.0, error)).collect();
+    for (index, instruction) in program.spec().instructions.iter().enumerate() {
+        let level = working_level(program, index);
+        let step = costs.at(params, level);
+        let n_cts = instruction.op.dst().map_or(0, |dst| dst.len()) as f64;
+        let seconds = match &instruction.op {
+            Op::Linear { map, .. } => {
+                let use_of = plaintexts(program, *map, level);
+                prediction.encode_seconds += step.encode(use_of.count, use_of.period);
+                prediction.plaintext_bytes += use_of.bytes;
+                step.linear(&program.map(*map).plan.counts())
+            }
+            Op::Square { .. } | Op::Mul { .. } => n_cts * step.product,
+            Op::Rescale { .. } => n_cts * step.rescale,
+            Op::Input { .. }
+            | Op::Add { .. }
+            | Op::Sub { .. }
+            | Op::AddPlain { .. }
+            | Op::MulPlain { .. }
+            | Op::MulScalar { .. }
+            | Op::Drop { .. }
+            | Op::Free { .. }
+            | Op::Output { .. } => 0.0,
+        };
+        prediction.seconds += seconds;
+        layers[instruction.layer.index()].0 += seconds;
+    }
+    let keys = program.spec().rotation_keys.iter().map(|k| k.level).chain(program.spec().relin_level);
+    prediction.key_bytes = keys.map(|level| params.key_bytes(level)).sum();
+    prediction.ciphertext_bytes = most_ciphertext_bytes(program);
+    program.set_predictions(prediction, &layers);
+}
+
+/// Distinct plaintexts of a linear map.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaintextUse {
+    /// How many.
+    pub count: usize,
+    /// Slots after which each repeats.
+    pub period: usize,
+    /// Bytes of all of them, encoded over the towers of the level and the special primes.
+    pub bytes: u64,
+}
+
+/// What the plaintexts of a map take at a level.
+#[must_use]
+pub fn plaintexts(program: &CheckedProgram, map: MapId, level: Level) -> PlaintextUse {
+    let checked = program.map(map);
+    let mut distinct: BTreeSet<(PlaintextKey, Rotation)> = BTreeSet::new();
+    for group in &checked.plan.groups {
+        distinct.extend(group.terms.iter().map(|t| (checked.diagonals.key(t.diagonal), group.giant)));
+    }
+    let period = checked.diagonals.period();
+    let towers = level.n_towers() + program.params().special_primes().len();
+    let bytes = (distinct.len() * 2 * period * towers * 8) as u64;
+    PlaintextUse { count: distinct.len(), period, bytes }
+}
+
+/// The level an instruction works at: that of its result, one more for a rescale.
+fn working_level(program: &CheckedProgram, index: usize) -> Level {
+    let level = program.fact(index).map_or(Level(0), |fact| fact.level);
+    match program.spec().instructions[index].op {
+        Op::Rescale { .. } => Level(level.0 + 1),
+        _ => level,
+    }
+}
+
+fn most_ciphertext_bytes(program: &CheckedProgram) -> u64 {
+    let mut alive: std::collections::BTreeMap<u32, u64> = std::collections::BTreeMap::new();
+    let (mut now, mut most) = (0, 0);
+    for (index, instruction) in program.spec().instructions.iter().enumerate() {
+        if let (Some(dst), Some(fact)) = (instruction.op.dst(), program.fact(index)) {
+            let bytes = (2 * fact.level.n_towers() * program.params().n() * 8) as u64;
+            for register in dst.iter() {
+                alive.insert(register.0, bytes);
+                now += bytes;
+            }
+            most = most.max(now);
+        }
+        if let Op::Free { src } | Op::Output { src } = &instruction.op {
+            now -= src.iter().filter_map(|register| alive.remove(&register.0)).sum::<u64>();
+        }
+    }
+    most
+}

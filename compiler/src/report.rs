@@ -1,0 +1,173 @@
+//! The build report: what was built, what it needs and what it is expected to do.
+
+use fhe_bytecode::{CheckedProgram, Op};
+use serde::Serialize;
+
+use crate::pipeline::Built;
+use crate::predict::plaintexts;
+
+/// Everything `fhec build --report` tells.
+#[derive(Clone, Debug, Serialize)]
+pub struct BuildReport {
+    /// Ring degree.
+    pub n: usize,
+    /// Bits of the ciphertext modulus.
+    pub log2_q: f64,
+    /// Bits of the modulus of the keys.
+    pub log2_pq: f64,
+    /// Largest modulus of the keys at 128 bits of security; none for a toy ring.
+    pub security_cap_log2_pq: Option<u32>,
+    /// Bits left below it.
+    pub security_margin_bits: Option<f64>,
+    /// Whether the keys have 128 bits of security.
+    pub secure: bool,
+    /// Rescaling primes.
+    pub levels: u32,
+    /// Multiplications on the longest path.
+    pub depth: u32,
+    /// Multiplications per level.
+    pub sublevels: u32,
+    /// Name of the packing.
+    pub layout: String,
+    /// Sizes of the towers in bits, output first.
+    pub tower_bits: Vec<f64>,
+    /// Sizes of the special primes in bits.
+    pub special_bits: Vec<f64>,
+    /// Towers per digit.
+    pub digit_size: usize,
+    /// Input scale in bits.
+    pub input_scale_bits: f64,
+    /// Rotation keys.
+    pub rotation_keys: usize,
+    /// Bytes of the evaluation keys in memory.
+    pub key_bytes: u64,
+    /// Bytes of one fresh input, uncompressed.
+    pub input_bytes: u64,
+    /// Bytes of all plaintexts, encoded.
+    pub plaintext_bytes: u64,
+    /// Most bytes of ciphertexts at one time.
+    pub ciphertext_bytes: u64,
+    /// Predicted seconds on one core, plaintexts cached.
+    pub predicted_seconds: f64,
+    /// Predicted seconds to encode all plaintexts once.
+    pub predicted_encode_seconds: f64,
+    /// Predicted deviation of the error of a result.
+    pub predicted_error: f64,
+    /// Error that no result is expected to exceed.
+    pub predicted_max_abs_error: f64,
+    /// Bits between the largest result seen and the deviation of its error.
+    pub predicted_precision_bits: f64,
+    /// Bytes of the program file.
+    pub program_bytes: usize,
+    /// Layer by layer.
+    pub layers: Vec<LayerReport>,
+}
+
+/// One layer of a [`BuildReport`].
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LayerReport {
+    /// Name in the model.
+    pub name: String,
+    /// Level and sublevel of the result, as `L5.1`.
+    pub at: String,
+    /// Extents of the result.
+    pub shape: String,
+    /// Ciphertexts of the result.
+    pub ciphertexts: usize,
+    /// Slots that hold no number of their own.
+    pub spare_slots: usize,
+    /// Rotations, hoisted or not.
+    pub rotations: usize,
+    /// Products with plaintexts.
+    pub plaintext_products: usize,
+    /// Distinct plaintexts.
+    pub plaintexts: usize,
+    /// Products of ciphertexts.
+    pub ciphertext_products: usize,
+    /// Predicted seconds on one core.
+    pub seconds: f64,
+    /// Share of the predicted variance of the results that arises here.
+    pub error_share: f64,
+}
+
+impl BuildReport {
+    /// The report of a build whose program has `program_bytes` bytes.
+    #[must_use]
+    pub fn new(built: &Built, program_bytes: usize) -> Self {
+        let program = &built.program;
+        let (params, prediction) = (program.params(), &program.spec().prediction);
+        let bits = |primes: &[u64]| primes.iter().map(|&p| (p as f64).log2()).collect();
+        let cap = params.security_cap();
+        let output = built.placed.circuit.outputs[0];
+        let input_towers = program.spec().input.level.n_towers();
+        Self {
+            n: params.n(),
+            log2_q: params.log2_q(),
+            log2_pq: params.log2_pq(),
+            security_cap_log2_pq: cap,
+            security_margin_bits: cap.map(|cap| f64::from(cap) - params.log2_pq()),
+            secure: params.is_secure(),
+            levels: built.positions.n_levels(),
+            depth: built.positions.depth(),
+            sublevels: built.positions.sublevels(),
+            layout: program.spec().origin.packing.clone(),
+            tower_bits: bits(params.towers()),
+            special_bits: bits(params.special_primes()),
+            digit_size: params.digit_size(),
+            input_scale_bits: program.spec().input.scale.log2(),
+            rotation_keys: program.spec().rotation_keys.len(),
+            key_bytes: prediction.key_bytes,
+            input_bytes: (program.input_layout().n_cts() * 2 * input_towers * params.n() * 8) as u64,
+            plaintext_bytes: prediction.plaintext_bytes,
+            ciphertext_bytes: prediction.ciphertext_bytes,
+            predicted_seconds: prediction.seconds,
+            predicted_encode_seconds: prediction.encode_seconds,
+            predicted_error: built.schedule.error,
+            predicted_max_abs_error: prediction.max_abs_error,
+            predicted_precision_bits: (built.stats.peak[output.index()] / built.schedule.error).log2(),
+            program_bytes,
+            layers: layers(built, program),
+        }
+    }
+}
+
+fn layers(built: &Built, program: &CheckedProgram) -> Vec<LayerReport> {
+    let total = built.schedule.error.powi(2).max(f64::MIN_POSITIVE);
+    let mut reports: Vec<LayerReport> = built
+        .placed
+        .circuit
+        .ids()
+        .zip(&program.spec().layers)
+        .map(|(id, layer)| {
+            let layout = &built.placed.layouts[id.index()];
+            let position = built.positions.of(id);
+            let of_value = built.schedule.contributions.iter().filter(|c| c.value == id);
+            let variance: f64 = of_value.map(|c| c.variance(&built.schedule.chain)).sum();
+            LayerReport {
+                name: layer.name.clone(),
+                at: built.positions.label(position),
+                shape: layout.shape().to_string(),
+                ciphertexts: layout.n_cts(),
+                spare_slots: layout.spare_slots(),
+                seconds: layer.seconds,
+                error_share: variance / total,
+                ..LayerReport::default()
+            }
+        })
+        .collect();
+    for (index, instruction) in program.spec().instructions.iter().enumerate() {
+        let report = &mut reports[instruction.layer.index()];
+        match &instruction.op {
+            Op::Linear { map, .. } => {
+                let counts = program.map(*map).plan.counts();
+                report.rotations += counts.rotations();
+                report.plaintext_products += counts.terms;
+                let level = program.fact(index).map_or(fhe_bytecode::Level(0), |f| f.level);
+                report.plaintexts += plaintexts(program, *map, level).count;
+            }
+            Op::Square { dst, .. } | Op::Mul { dst, .. } => report.ciphertext_products += dst.len(),
+            _ => {}
+        }
+    }
+    reports
+}
