@@ -51,16 +51,16 @@ fn specimen() -> Vec<u8> {
 /// Imports bytes that may be anything; a panic or a long wait fails the test and says which mutation it was.
 fn survive(bytes: &[u8], what: &str) -> Option<Imported> {
     let start = Instant::now();
-    let mut accepted = None;
-    let result =
-        catch_unwind(|| import_bytes(bytes.to_vec(), &ImportOptions::default()).map(|i| i.graph.len()));
-    match result {
-        Ok(Ok(_)) => {}
+    let accepted = match catch_unwind(|| import_bytes(bytes.to_vec(), &ImportOptions::default())) {
+        Ok(Ok(imported)) => Some(imported),
         Ok(Err(ImportError::Verify(errors))) => panic!("{what}: an invalid graph got out: {errors}"),
-        // Every error must be printable.
-        Ok(Err(error)) => drop(Diagnostic::import(what, &error).to_string()),
+        Ok(Err(error)) => {
+            // Every error must be printable.
+            assert!(!Diagnostic::import(what, &error).to_string().is_empty());
+            None
+        }
         Err(_) => panic!("{what}: panic"),
-    }
+    };
     assert!(start.elapsed() < PATIENCE, "{what}: took {:?}", start.elapsed());
     accepted
 }
