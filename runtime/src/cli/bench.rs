@@ -1,7 +1,6 @@
 //! `fhe-run bench`: medians, memory and error of an evaluation.
 
 use super::args::{Bench, TextFormat};
-use super::bytes::show_bytes;
 use super::error::CliError;
 use super::program::Program;
 use super::progress::Bar;
@@ -9,7 +8,7 @@ use super::run::{memory_budget, note_memory, report_profile};
 use super::show::pretty;
 use super::{print, samples};
 use crate::ckks::SeedSource;
-use crate::vm::memory::peak_rss_bytes;
+use crate::vm::memory::{peak_rss_bytes, show_bytes};
 use crate::vm::{Options, Trial};
 
 /// Measures evaluations of one input under fresh keys.

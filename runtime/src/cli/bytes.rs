@@ -1,4 +1,4 @@
-//! Sizes in bytes, as people write and read them.
+//! Sizes in bytes, as people write them.
 
 /// Parses `8GiB`, `512M`, `1.5 g` or a plain number of bytes. Units are powers of 1024.
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
@@ -21,22 +21,6 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
-/// Formats a size with three significant digits.
-pub(crate) fn show_bytes(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let (mut value, mut unit) = (bytes as f64, 0);
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} B"),
-        _ if value >= 100.0 => format!("{value:.0} {}", units[unit]),
-        _ if value >= 10.0 => format!("{value:.1} {}", units[unit]),
-        _ => format!("{value:.2} {}", units[unit]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,15 +32,6 @@ mod tests {
         }
         for text in ["", "GiB", "-1", "0", "3 parsecs", "1e300"] {
             assert!(parse_bytes(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn sizes_print_with_three_digits() {
-        for (bytes, expected) in
-            [(17, "17 B"), (2048, "2.00 KiB"), (999 << 20, "999 MiB"), (1 << 30, "1.00 GiB")]
-        {
-            assert_eq!(show_bytes(bytes), expected);
         }
     }
 }

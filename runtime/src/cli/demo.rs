@@ -3,14 +3,13 @@
 use fhe_bytecode::CheckedProgram;
 
 use super::args::{Demo, Infer};
-use super::bytes::show_bytes;
 use super::error::CliError;
 use super::program::{Program, insecurity};
 use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
 use super::{print, samples, show};
 use crate::ckks::SeedSource;
-use crate::vm::memory::peak_rss_bytes;
+use crate::vm::memory::{peak_rss_bytes, show_bytes};
 use crate::vm::{Observer, Options, Outcome, Profile, Trial, VmError};
 
 /// Encrypts, evaluates and decrypts inputs under fresh keys.

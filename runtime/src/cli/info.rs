@@ -11,65 +11,69 @@ use crate::files::{Kind, kind_of, read_header};
 
 /// Describes a program, key or ciphertext file.
 pub(crate) fn info(args: &Info) -> Result<(), CliError> {
-    let description = match kind_of(&args.file)? {
+    let fields = match kind_of(&args.file)? {
         Some(kind) => describe_file(args, kind)?,
         None => describe_program(&Program::load(&args.file)?),
     };
     match args.format {
-        TextFormat::Json => print(&pretty(&description)),
-        TextFormat::Text => print(&text(&description)),
+        TextFormat::Json => {
+            print(&pretty(&fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+        }
+        TextFormat::Text => print(&text(&fields)),
     }
 }
 
-fn describe_file(args: &Info, kind: Kind) -> Result<Value, CliError> {
+/// Name and value of each field, in the order people want to read them.
+type Fields = Vec<(&'static str, Value)>;
+
+fn describe_file(args: &Info, kind: Kind) -> Result<Fields, CliError> {
     let header = read_header(&args.file, kind)?;
     let bytes = std::fs::metadata(&args.file)?.len();
-    Ok(json!({
-        "kind": kind.to_string(),
-        "bytes": bytes,
-        "key": header.key_id.to_string(),
-        "parameters": header.parameters.to_string(),
-        "insecure": header.is_insecure,
-    }))
+    Ok(vec![
+        ("kind", json!(kind.to_string())),
+        ("bytes", json!(bytes)),
+        ("key", json!(header.key_id.to_string())),
+        ("parameters", json!(header.parameters.to_string())),
+        ("insecure", json!(header.is_insecure)),
+    ])
 }
 
-fn describe_program(program: &Program) -> Value {
+fn describe_program(program: &Program) -> Fields {
     let (spec, params) = (program.checked.spec(), program.checked.params());
-    json!({
-        "kind": "a program",
-        "model": spec.origin.model,
-        "producer": spec.origin.producer,
-        "packing": spec.origin.packing,
-        "program": program.fingerprint.to_string(),
-        "parameters": params.fingerprint().to_string(),
-        "input": program.checked.input_layout().shape().to_string(),
-        "input_ciphertexts": program.checked.input_layout().n_cts(),
-        "output": program.checked.output_layout().shape().to_string(),
-        "labels": spec.output.labels.len(),
-        "n": params.n(),
-        "levels": params.max_level().0,
-        "log2_q": params.log2_q(),
-        "log2_pq": params.log2_pq(),
-        "security_cap_log2_pq": params.security_cap(),
-        "insecure": !params.is_secure(),
-        "layers": spec.layers.len(),
-        "instructions": spec.instructions.len(),
-        "rotation_keys": spec.rotation_keys.len(),
-        "key_bytes": spec.prediction.key_bytes,
-        "predicted_seconds": spec.prediction.seconds,
-        "predicted_max_abs_error": spec.prediction.max_abs_error,
-    })
+    vec![
+        ("kind", json!("a program")),
+        ("model", json!(spec.origin.model)),
+        ("producer", json!(spec.origin.producer)),
+        ("packing", json!(spec.origin.packing)),
+        ("program", json!(program.fingerprint.to_string())),
+        ("parameters", json!(params.fingerprint().to_string())),
+        ("input", json!(program.checked.input_layout().shape().to_string())),
+        ("input_ciphertexts", json!(program.checked.input_layout().n_cts())),
+        ("output", json!(program.checked.output_layout().shape().to_string())),
+        ("labels", json!(spec.output.labels.len())),
+        ("n", json!(params.n())),
+        ("levels", json!(params.max_level().0)),
+        ("log2_q", json!(params.log2_q())),
+        ("log2_pq", json!(params.log2_pq())),
+        ("security_cap_log2_pq", json!(params.security_cap())),
+        ("insecure", json!(!params.is_secure())),
+        ("layers", json!(spec.layers.len())),
+        ("instructions", json!(spec.instructions.len())),
+        ("rotation_keys", json!(spec.rotation_keys.len())),
+        ("key_bytes", json!(spec.prediction.key_bytes)),
+        ("predicted_seconds", json!(spec.prediction.seconds)),
+        ("predicted_max_abs_error", json!(spec.prediction.max_abs_error)),
+    ]
 }
 
 /// One line per field.
-fn text(description: &Value) -> String {
-    let fields = description.as_object().into_iter().flatten();
-    let line = |(name, value): (&String, &Value)| match value {
+fn text(fields: &Fields) -> String {
+    let line = |(name, value): &(&str, Value)| match value {
         Value::String(text) => format!("{name:24}{text}"),
         Value::Number(number) if number.is_f64() => {
             format!("{name:24}{:.4}", number.as_f64().unwrap_or_default())
         }
         other => format!("{name:24}{other}"),
     };
-    fields.map(line).collect::<Vec<_>>().join("\n")
+    fields.iter().map(line).collect::<Vec<_>>().join("\n")
 }

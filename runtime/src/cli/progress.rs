@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::bytes::show_bytes;
-use crate::vm::memory::rss_bytes;
+use crate::vm::memory::{rss_bytes, show_bytes};
 use crate::vm::{Observer, Progress};
 
 /// Work shorter than this shows no bar.

@@ -6,10 +6,8 @@ use super::args::RunArgs;
 use super::error::CliError;
 use super::show::{pretty, write};
 use crate::files::Audience;
-use crate::vm::memory::available_bytes;
+use crate::vm::memory::{available_bytes, show_bytes};
 use crate::vm::{Machine, Profile};
-
-use super::bytes::show_bytes;
 
 /// Part of the available memory that is used when nothing is said.
 const DEFAULT_PART: f64 = 0.85;

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::args::{Decrypt, Encrypt, Eval, Keygen};
-use super::bytes::show_bytes;
 use super::error::CliError;
 use super::program::Program;
 use super::progress::Bar;
@@ -11,6 +10,7 @@ use super::run::{memory_budget, note_memory, report_profile};
 use super::{samples, show};
 use crate::ckks::{Context, SecretKey, SeedSource};
 use crate::files::{self, Ciphertexts, FileError, FileErrorKind, Kind, Stored};
+use crate::vm::memory::show_bytes;
 use crate::vm::{Client, Machine, Options, Profile, VmError, check_memory, key_request};
 
 /// Makes a secret key and evaluation keys.

@@ -3,6 +3,7 @@
 use fhe_bytecode::{Fingerprint, Level, Scale};
 
 use super::keys::KeyUse;
+use super::memory::show_bytes;
 use crate::ckks::{CkksError, KeyId};
 
 /// Errors of the virtual machine.
@@ -65,7 +66,8 @@ pub enum VmError {
     },
     /// The memory budget does not even hold keys and ciphertexts.
     #[error(
-        "needs at least {needed} bytes of memory (keys {keys}, ciphertexts and sums {working}), but {budget} are allowed"
+        "needs at least {} of memory (keys {}, ciphertexts and sums {}), but {} is allowed",
+        show_bytes(*needed), show_bytes(*keys), show_bytes(*working), show_bytes(*budget)
     )]
     TooLittleMemory {
         /// Least bytes.

@@ -5,7 +5,7 @@ mod toy;
 
 use std::sync::Arc;
 
-use fhe_bytecode::{CheckedProgram, Level, Packing, Pairing};
+use fhe_bytecode::{CheckedProgram, Level, Packing, Pairing, TensorData};
 use toy::{expected, paired_toy_program, toy_program, value};
 
 use super::*;
@@ -74,6 +74,38 @@ fn complex_diagonals_agree_with_direct_evaluation() {
     }
     check(&paired_toy_program(Packing::Hw, [Pairing::Outputs; 2]));
     check(&paired_toy_program(Packing::Hw, [Pairing::Halves, Pairing::None]));
+}
+
+/// Plaintexts encoded by each of two evaluations.
+fn n_encoded(program: &CheckedProgram) -> [u64; 2] {
+    let Run { context, key, keys } = setup(program);
+    let client = Client::new(program, context.clone(), key).unwrap();
+    let fresh = client.encrypt(&[0.25; 32], &mut SeedSource::deterministic(5)).unwrap();
+    let machine = Machine::new(program, context.clone(), keys, options(1 << 40)).unwrap();
+    let run = || {
+        let input = fresh.iter().map(|ct| ct.expand(&context)).collect();
+        machine.run(input, &Silent).unwrap().1.n_encoded
+    };
+    let first = run();
+    [first, run() - first]
+}
+
+#[test]
+fn second_evaluation_encodes_nothing() {
+    let [first, second] = n_encoded(&toy_program(Packing::Packed));
+    assert!(first > 0);
+    assert_eq!(second, 0);
+}
+
+#[test]
+fn equal_weights_are_encoded_once_per_mask() {
+    let program = toy_program(Packing::Hw);
+    let mut spec = program.spec().clone();
+    let TensorData::Dense(weights) = &mut spec.constants.tensors[0].data else { unreachable!() };
+    weights.iter_mut().for_each(|w| *w = w.signum());
+    let clustered = CheckedProgram::new(spec).unwrap();
+    // Six pairs of channels with nine kernel positions each, but only two values.
+    assert_eq!(n_encoded(&program)[0] - n_encoded(&clustered)[0], 6 * 9 - 2 * 9);
 }
 
 #[test]
