@@ -20,6 +20,8 @@ pub use crate::schedule::given::ParamsChoice;
 
 /// Samples made up where no calibration data is given.
 const RANDOM_SAMPLES: usize = 4;
+/// How much more time a more precise schedule may take than the cheapest.
+const PRECISION_PREMIUM: f64 = 1.15;
 /// Channels of the widest value up to which `auto` tries one ciphertext per channel.
 const AUTO_HW_CHANNELS: usize = 32;
 
@@ -51,7 +53,7 @@ impl Default for BuildOptions {
         Self {
             layout: LayoutChoice::Packed,
             sublevels: 2,
-            precision: 5.0..=8.0,
+            precision: 6.0..=9.0,
             params: ParamsChoice::Search,
             log_n: LOG_N_RANGE,
             insecure: false,
@@ -236,18 +238,27 @@ impl Front<'_> {
         Err(last.unwrap_or(BuildError::Empty { depth: positions.depth(), sublevels: positions.sublevels() }))
     }
 
-    /// The schedule with the first precision that fits, from the wanted one down to the least, bit by bit.
+    /// The most precise schedule that costs little more than the cheapest one, among whole bits of precision from the
+    /// wanted one down to the least.
     fn most_precise(self, problem: Problem<'_>) -> Result<Schedule, ScheduleError> {
-        let (least, mut precision) = (*self.options.precision.start(), *self.options.precision.end());
+        let (least, wanted) = (*self.options.precision.start(), *self.options.precision.end());
+        let mut found: Vec<Schedule> = Vec::new();
+        let mut precision = wanted;
         loop {
             let request = Request { precision, insecure: self.options.insecure };
             match schedule::schedule(problem, request, &self.options.costs) {
-                Err(ScheduleError::DoesNotFit { .. }) if precision > least => {
-                    precision = (precision - 1.0).max(least)
-                }
-                other => return other,
+                Ok(schedule) => found.push(schedule),
+                Err(ScheduleError::DoesNotFit { .. }) if precision > least || !found.is_empty() => {}
+                Err(error) => return Err(error),
             }
+            if precision <= least {
+                break;
+            }
+            precision = (precision - 1.0).max(least);
         }
+        let cheapest = found.iter().map(|s| s.seconds).fold(f64::INFINITY, f64::min);
+        let affordable = |s: &Schedule| s.seconds <= cheapest * PRECISION_PREMIUM;
+        Ok(found.into_iter().find(affordable).expect("the cheapest one is affordable"))
     }
 
     fn at_ring(self, packing: Packing, log_n: u32) -> Result<(Placed, Schedule), BuildError> {

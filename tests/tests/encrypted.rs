@@ -130,3 +130,74 @@ const RESNET: &str = r#"
 fn residual_network_is_evaluated_within_the_predicted_error() {
     check_all(RESNET);
 }
+
+const VGG: &str = r#"
+    (name: "x", op: Input(2, 8, 8)),
+    (name: "c0", of: ["x"], op: Conv2d(weight: Between([4, 2, 3, 3], 1, -0.3, 0.3), bias: Some(Seed([4], 2)), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "b0", of: ["c0"], op: BatchNorm(scale: Between([4], 3, 0.5, 1.0), shift: Between([4], 4, -0.3, 0.3))),
+    (name: "s0", of: ["b0"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "p0", of: ["s0"], op: Pool(kernel: (2, 2), stride: (2, 2), divisor: Some(4.0))),
+    (name: "c1", of: ["p0"], op: Conv2d(weight: Between([6, 4, 3, 3], 5, -0.3, 0.3), bias: Some(Seed([6], 6)), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "s1", of: ["c1"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "c2", of: ["s1"], op: Conv2d(weight: Between([6, 6, 3, 3], 7, -0.2, 0.2), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "s2", of: ["c2"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "p2", of: ["s2"], op: Pool(kernel: (2, 2), stride: (2, 2), divisor: Some(4.0))),
+    (name: "f", of: ["p2"], op: Flatten),
+    (name: "d0", of: ["f"], op: Linear(weight: Between([10, 24], 8, -0.3, 0.3), bias: Some(Seed([10], 9)))),
+    (name: "s3", of: ["d0"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "d1", of: ["s3"], op: Linear(weight: Between([5, 10], 10, -0.4, 0.4), bias: Some(Seed([5], 11)))),
+    (name: "o", of: ["d1"], op: Output),
+"#;
+
+#[test]
+fn stacked_convolutions_with_pools_are_evaluated_within_the_predicted_error() {
+    check_all(VGG);
+}
+
+const BRANCHES: &str = r#"
+    (name: "x", op: Input(3, 8, 8)),
+    (name: "c0", of: ["x"], op: Conv2d(weight: Between([4, 3, 3, 3], 1, -0.3, 0.3), bias: Some(Seed([4], 2)), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "s0", of: ["c0"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "dw", of: ["s0"], op: Conv2d(weight: Between([4, 1, 3, 3], 3, -0.4, 0.4), groups: 4, stride: (2, 2), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "s1", of: ["dw"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "pw", of: ["s1"], op: Conv2d(weight: Between([4, 4, 1, 1], 4, -0.5, 0.5), bias: Some(Seed([4], 5)))),
+    (name: "short", of: ["s0"], op: Conv2d(weight: Between([2, 4, 1, 1], 6, -0.5, 0.5), stride: (2, 2))),
+    (name: "cat", of: ["pw", "short"], op: Concat),
+    (name: "s2", of: ["cat"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "part", of: ["s2"], op: Slice((start: (1, 0, 0), end: (6, 4, 4), step: (1, 1, 1)))),
+    (name: "c3", of: ["part"], op: Conv2d(weight: Between([4, 5, 3, 3], 7, -0.3, 0.3), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+    (name: "f", of: ["c3"], op: Flatten),
+    (name: "d", of: ["f"], op: Linear(weight: Between([5, 64], 8, -0.2, 0.2), bias: Some(Seed([5], 9)))),
+    (name: "o", of: ["d"], op: Output),
+"#;
+
+#[test]
+fn depthwise_and_concatenated_branches_are_evaluated_within_the_predicted_error() {
+    check_all(BRANCHES);
+}
+
+#[test]
+fn same_graph_and_options_give_the_same_bytes() {
+    let bytes = || {
+        let graph = optimized(RESNET);
+        let options = BuildOptions { log_n: TOY_LOG_N..=TOY_LOG_N, ..BuildOptions::default() };
+        let built = build(verify(&graph).unwrap(), &options, Labels::default()).unwrap();
+        fhe_bytecode::codec::encode(&built.program)
+    };
+    assert_eq!(bytes(), bytes());
+}
+
+#[test]
+fn simulated_error_is_about_the_predicted_one() {
+    let graph = optimized(RESNET);
+    let options =
+        BuildOptions { log_n: TOY_LOG_N..=TOY_LOG_N, precision: 7.0..=7.0, ..BuildOptions::default() };
+    let built = build(verify(&graph).unwrap(), &options, Labels::default()).unwrap();
+    let n = graph.shape(graph.inputs()[0]).len();
+    let sample =
+        |k: usize| (0..n).map(|i| ((i * 37 + k * 11) % 101) as f64 / 50.0 - 1.0).collect::<Vec<f64>>();
+    let samples: Vec<_> = (0..20).map(|k| (sample(k), None)).collect();
+    let simulation = fhec::simulate::simulate(&built.program, &samples, 1, &|| ()).unwrap();
+    let ratio = simulation.rms_error / built.schedule.error;
+    assert!((0.3..1.5).contains(&ratio), "simulated {} times the predicted error", ratio);
+}

@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// Multiplications per level; 1 switches tower reuse off
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=8))]
     sublevels: u32,
-    /// Bits between the largest score and the deviation of its error [default: 8, or less where a ring would have to grow]
+    /// Bits between the largest score and the deviation of its error [default: 6 to 9, as much as costs little]
     #[arg(long)]
     precision: Option<f64>,
     /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG) instead of random inputs
