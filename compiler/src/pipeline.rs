@@ -14,7 +14,7 @@ use crate::lower::{self, Circuit};
 use crate::predict;
 use crate::schedule::noise::MapFacts;
 use crate::schedule::search::Problem;
-use crate::schedule::{self, Positions, Request, Schedule, ScheduleError, Stats};
+use crate::schedule::{self, ChainError, Positions, Request, Schedule, ScheduleError, Stats};
 
 pub use crate::schedule::given::ParamsChoice;
 
@@ -158,23 +158,16 @@ pub fn build(graph: Verified<'_>, options: &BuildOptions, labels: Labels) -> Res
         &options.calibration
     };
     let stats = Stats::measure(&circuit, samples);
-    let front = Front { circuit: &circuit, positions: &positions, stats: &stats, options };
-    match options.layout {
-        LayoutChoice::Hw => front.build(Packing::Hw, labels),
-        LayoutChoice::Packed => front.build(Packing::Packed, labels),
-        LayoutChoice::Auto => {
-            let packed = front.build(Packing::Packed, labels.clone());
-            // One ciphertext per channel only pays where channels are few.
-            let n_channels = circuit.values.iter().map(|v| v.shape.c).max().unwrap_or(0);
-            if packed.is_ok() && n_channels > AUTO_HW_CHANNELS {
-                return packed;
-            }
-            match (packed, front.build(Packing::Hw, labels)) {
-                (Ok(a), Ok(b)) => Ok(if b.seconds() < a.seconds() { b } else { a }),
-                (Ok(a), Err(_)) => Ok(a),
-                (Err(_), Ok(b)) => Ok(b),
-                (Err(a), Err(_)) => Err(a),
-            }
+    let mut shift = 0;
+    loop {
+        let shifted = positions.shifted(shift);
+        let front = Front { circuit: &circuit, positions: &shifted, stats: &stats, options };
+        shift += 1;
+        match front.build_any(labels.clone()) {
+            // Products at the end of a stretch square its weight scale; another level is the price of avoiding that.
+            Err(BuildError::Schedule(ScheduleError::Chain(ChainError::PrimeTooLarge { .. })))
+                if shift < options.sublevels => {}
+            other => return other,
         }
     }
 }
@@ -196,6 +189,28 @@ struct Front<'a> {
 }
 
 impl Front<'_> {
+    /// Builds with the layout that the options ask for.
+    fn build_any(self, labels: Labels) -> Result<Built, BuildError> {
+        match self.options.layout {
+            LayoutChoice::Hw => self.build(Packing::Hw, labels),
+            LayoutChoice::Packed => self.build(Packing::Packed, labels),
+            LayoutChoice::Auto => {
+                let packed = self.build(Packing::Packed, labels.clone());
+                // One ciphertext per channel only pays where channels are few.
+                let n_channels = self.circuit.values.iter().map(|v| v.shape.c).max().unwrap_or(0);
+                if packed.is_ok() && n_channels > AUTO_HW_CHANNELS {
+                    return packed;
+                }
+                match (packed, self.build(Packing::Hw, labels)) {
+                    (Ok(a), Ok(b)) => Ok(if b.seconds() < a.seconds() { b } else { a }),
+                    (Ok(a), Err(_)) => Ok(a),
+                    (Err(_), Ok(b)) => Ok(b),
+                    (Err(a), Err(_)) => Err(a),
+                }
+            }
+        }
+    }
+
     fn build(self, packing: Packing, mut labels: Labels) -> Result<Built, BuildError> {
         let Self { positions, stats, options, .. } = self;
         let (placed, schedule) = self.smallest_ring(packing)?;

@@ -23,6 +23,8 @@ pub struct Positions {
     /// Kind of the multiplications at positions 1, 2, ….
     steps: Vec<Step>,
     sublevels: u32,
+    /// Multiplications that the last level is short of.
+    shift: u32,
 }
 
 impl Positions {
@@ -37,7 +39,14 @@ impl Positions {
                 steps[position as usize - 1] = Step::Product;
             }
         }
-        Self { of_value, steps, sublevels }
+        Self { of_value, steps, sublevels, shift: 0 }
+    }
+
+    /// The same positions with the last level `shift` multiplications short, which moves all rescales: one level more at
+    /// most, but stretches may begin with products instead of ending with them.
+    #[must_use]
+    pub fn shifted(&self, shift: u32) -> Self {
+        Self { shift: shift % self.sublevels, ..self.clone() }
     }
 
     /// Multiplications on the longest path.
@@ -55,7 +64,7 @@ impl Positions {
     /// Rescales on the longest path.
     #[must_use]
     pub fn n_levels(&self) -> u32 {
-        self.depth().div_ceil(self.sublevels)
+        u32::from(self.level(0).0)
     }
 
     /// The position of a value.
@@ -73,13 +82,17 @@ impl Positions {
     /// Whether values are rescaled after the multiplication at this position.
     #[must_use]
     pub fn is_boundary(&self, position: u32) -> bool {
-        position > 0 && (self.depth() - position).is_multiple_of(self.sublevels)
+        let left = self.depth() - position;
+        position > 0 && (left == 0 || (left + self.shift).is_multiple_of(self.sublevels))
     }
 
     /// Level of a value at a position, after its rescale if there is one.
     #[must_use]
     pub fn level(&self, position: u32) -> Level {
-        Level((self.depth() - position).div_ceil(self.sublevels) as u16)
+        let left = self.depth() - position;
+        let whole = (left + self.shift).div_ceil(self.sublevels);
+        // The short last level counts once, and not for the output itself.
+        Level(if left == 0 { 0 } else { whole as u16 })
     }
 
     /// Level at which the multiplication of a position happens.

@@ -216,9 +216,8 @@ impl Problem<'_> {
         let positions = self.positions;
         let depth = positions.depth();
         // Any parameters of this ring degree will do: rescale and encoding noise do not depend on the rest.
-        let towers =
-            ntt_primes_below(40, self.log_n, depth.div_ceil(positions.sublevels()) as usize + 1, &[])
-                .map_err(ChainError::from)?;
+        let towers = ntt_primes_below(40, self.log_n, positions.n_levels() as usize + 1, &[])
+            .map_err(ChainError::from)?;
         let special_primes = ntt_primes_below(59, self.log_n, 2, &[]).map_err(ChainError::from)?;
         let spec = ParamsSpec {
             log_n: self.log_n,
