@@ -19,12 +19,13 @@ mod replay;
 
 use crate::constants::Values;
 use crate::ids::{LayoutId, MapId, TensorId};
-use crate::layout::Layout;
+use crate::layout::{Layout, LayoutSpec};
 use crate::linear::{Diagonals, Operand};
 use crate::params::{Level, Params};
 use crate::plan::ExpandedPlan;
 use crate::program::{LinearMap, Prediction, ProgramSpec};
 use crate::scale::Scale;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use error::{CheckError, CheckErrors, Place};
 pub use keys::Keys;
@@ -155,18 +156,21 @@ impl Parts {
         let params = Params::new(spec.params.clone())
             .map_err(|error| CheckErrors::new(vec![CheckError::at(Place::Header, error)]))?;
         let mut errors = Vec::new();
-        let layouts = collect(&spec.layouts, Place::Layout, &mut errors, |layout| {
+        let checked_layout = |layout: &LayoutSpec| {
             let layout = Layout::new(layout.clone()).map_err(|e| e.to_string())?;
             match layout.slots() == params.slots() {
                 true => Ok(layout),
                 false => Err(format!("{} slots in a ring of {}", layout.slots(), params.slots())),
             }
-        });
+        };
+        let checked = spec.layouts.iter().map(checked_layout).collect();
+        let layouts = sorted_out(checked, Place::Layout, &mut errors);
         if let Err(error) = spec.constants.check() {
             errors.push(CheckError::at(Place::Constants, error));
         }
         if errors.is_empty() {
-            let maps = collect(&spec.maps, Place::Map, &mut errors, |map| checked_map(map, &layouts, spec));
+            let checked = in_parallel(&spec.maps, |map| checked_map(map, &layouts, spec));
+            let maps = sorted_out(checked, Place::Map, &mut errors);
             if errors.is_empty() {
                 return Ok(Self { params, layouts, maps });
             }
@@ -208,20 +212,44 @@ pub(crate) fn plain_tensor(values: &Values, layout: &Layout) -> Result<Vec<f64>,
     Ok((0..members).flat_map(member).collect())
 }
 
-fn collect<T, U>(
-    items: &[T],
+/// The good results in order; the errors go to `errors` with their place.
+fn sorted_out<T>(
+    results: Vec<Result<T, String>>,
     place: impl Fn(usize) -> Place,
     errors: &mut Vec<CheckError>,
-    check: impl Fn(&T) -> Result<U, String>,
-) -> Vec<U> {
-    let mut checked = Vec::with_capacity(items.len());
-    for (index, item) in items.iter().enumerate() {
-        match check(item) {
-            Ok(item) => checked.push(item),
+) -> Vec<T> {
+    let mut good = Vec::with_capacity(results.len());
+    for (index, result) in results.into_iter().enumerate() {
+        match result {
+            Ok(item) => good.push(item),
             Err(error) => errors.push(CheckError::at(place(index), error)),
         }
     }
-    checked
+    good
+}
+
+/// Applies `check` to every item on all cores; the results are in order.
+fn in_parallel<T: Sync, U: Send>(items: &[T], check: impl Fn(&T) -> U + Sync) -> Vec<U> {
+    let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else { return done };
+            done.push((index, check(item)));
+        }
+    };
+    let mut all: Vec<(usize, U)> = std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..n_threads).map(|_| scope.spawn(work)).collect();
+        let mut all = work();
+        for helper in helpers {
+            all.extend(helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_unstable_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]

@@ -67,6 +67,10 @@ impl SparseTerm {
         let mut finder = Finder { placement, found: Vec::new(), keys: HashMap::default(), order: Vec::new() };
         let (stride, len, member_step) = (op.stride, op.values.len(), op.values.member_step());
         let (from, to) = (input.shape(), output.shape());
+        let origins = |layout: &Layout| -> Vec<(usize, usize)> {
+            (0..layout.shape().channels as usize).map(|channel| layout.channel_origin(channel)).collect()
+        };
+        let (in_origins, out_origins) = (origins(input), origins(output));
         op.for_each_tap(|tap| {
             let ys = valid_range(to.height as usize, from.height as usize, stride[0], tap.dy);
             let xs = valid_range(to.width as usize, from.width as usize, stride[1], tap.dx);
@@ -76,7 +80,11 @@ impl SparseTerm {
             // A matching step keeps the whole range in one rotation; else every row or column is alone.
             let y_run = if stride[0] * input.y_step() == output.y_step() { ys.len() } else { 1 };
             let x_run = if stride[1] * input.x_step() == output.x_step() { xs.len() } else { 1 };
+            let ((in_ct, in_origin), (out_ct, out_origin)) =
+                (in_origins[tap.in_channel], out_origins[tap.out_channel]);
             for pair in &pairs {
+                let in_origin = in_origin + pair.input * input.member_step();
+                let out_origin = out_origin + pair.output * output.member_step();
                 let weight = tap.weight + pair.weight * member_step;
                 let used = (0..pair.count).any(|m| op.values.data[weight + m * member_step] != 0.0);
                 if !used {
@@ -84,11 +92,10 @@ impl SparseTerm {
                 }
                 for y in ys.clone().step_by(y_run) {
                     for x in xs.clone().step_by(x_run) {
-                        let from_y = (y * stride[0]) as i64 + tap.dy;
-                        let from_x = (x * stride[1]) as i64 + tap.dx;
-                        let (in_ct, in_slot) =
-                            input.slot(pair.input, tap.in_channel, from_y as usize, from_x as usize);
-                        let (out_ct, out_slot) = output.slot(pair.output, tap.out_channel, y, x);
+                        let from_y = ((y * stride[0]) as i64 + tap.dy) as usize;
+                        let from_x = ((x * stride[1]) as i64 + tap.dx) as usize;
+                        let in_slot = in_origin + from_y * input.y_step() + from_x * input.x_step();
+                        let out_slot = out_origin + y * output.y_step() + x * output.x_step();
                         finder.add((out_ct, out_slot), (in_ct, in_slot), [y_run, x_run], pair, weight);
                     }
                 }
