@@ -3,6 +3,7 @@
 mod common;
 
 use std::panic::catch_unwind;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fhec::diagnostics::Diagnostic;
@@ -172,13 +173,21 @@ fn mutate_message(proto: &ModelProto, random: &mut Random) -> Vec<u8> {
 }
 
 fn mutations(n: usize, seed: u64) {
-    let specimens = [specimen(), generate(&Spec::new(Network::Lenet).with_width(0.25))];
+    let exporters = Path::new(env!("CARGO_MANIFEST_DIR")).join("../onnx-models/exporters");
+    let file = |name: &str| std::fs::read(exporters.join(name)).expect("a fixture");
+    let specimens = [
+        specimen(),
+        generate(&Spec::new(Network::Lenet).with_width(0.25)),
+        file("keras-nhwc.onnx"),
+        file("torch-dynamo.onnx"),
+        file("sklearn-linear.onnx"),
+    ];
     let protos: Vec<_> =
         specimens.iter().map(|b| ModelProto::decode(&b[..]).expect("a sound model")).collect();
     let mut random = Random::new(seed);
     for i in 0..n {
         let which = i % specimens.len();
-        let bytes = if i % 4 < 2 {
+        let bytes = if i % 2 == 0 {
             mutate(&specimens[which], &mut random)
         } else {
             mutate_message(&protos[which], &mut random)
