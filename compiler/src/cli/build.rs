@@ -15,11 +15,14 @@ use crate::diagnostics::{Diagnostic, Kind};
 use crate::emit::Labels;
 use crate::fit::FitSpec;
 use crate::import::{ImportOptions, Imported, import_file};
-use crate::pipeline::{BuildError, BuildOptions, LayoutChoice, ParamsChoice, build};
+use crate::pipeline::{BuildError, BuildOptions, Built, LayoutChoice, ParamsChoice, build};
 use crate::report::BuildReport;
+use crate::simulate::simulate;
 
 /// Images that calibration reads at most.
 const MAX_CALIBRATION: usize = 16;
+/// Seed of the noise that calibration images are judged under.
+const CALIBRATION_SEED: u64 = 1;
 /// Ring degree of `--toy` unless another is given, as log2.
 const TOY_LOG_N: u32 = 11;
 
@@ -48,7 +51,7 @@ pub(super) struct Args {
     /// Bits between the largest score and the deviation of its error [default: 6 to 9, as much as costs little]
     #[arg(long)]
     precision: Option<f64>,
-    /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG) instead of random inputs
+    /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG) instead of random inputs, and keep their classes
     #[arg(long, value_name = "IMAGES")]
     calibrate: Option<PathBuf>,
     /// `search`, `paper`, or a RON file with parameters and scales
@@ -115,7 +118,7 @@ fn compile(args: &Args, spinner: &ProgressBar) -> Result<(BuildReport, Vec<u8>),
     let graph = optimized(args, imported.graph, &calibration).map_err(|e| Diagnostic::pass(&name, &e))?;
     let verified = verify(&graph).map_err(|e| Diagnostic::bug(format!("{name}: {e}")))?;
     spinner.set_message(format!("scheduling {name}"));
-    let options = BuildOptions {
+    let mut options = BuildOptions {
         layout: args.layout,
         sublevels: args.sublevels,
         precision: args.precision.map_or(BuildOptions::default().precision, |bits| bits..=bits),
@@ -126,9 +129,31 @@ fn compile(args: &Args, spinner: &ProgressBar) -> Result<(BuildReport, Vec<u8>),
         calibration,
         ..BuildOptions::default()
     };
-    let built = build(verified, &options, labels).map_err(|e| diagnostic(&name, &e))?;
+    let mut built = build(verified, &options, labels.clone()).map_err(|e| diagnostic(&name, &e))?;
+    // Without a precision asked for, the calibration images decide: their classes must survive the noise.
+    while args.precision.is_none()
+        && args.params == ParamsChoice::Search
+        && !keeps_classes(&built, &options.calibration)?
+    {
+        let more = built.schedule.precision + 1.0;
+        options.precision = more..=more;
+        spinner.set_message(format!("scheduling {name} for {more:.0} bits of precision"));
+        match build(verified, &options, labels.clone()) {
+            Ok(better) => built = better,
+            Err(BuildError::Schedule(_)) => break,
+            Err(error) => return Err(diagnostic(&name, &error)),
+        }
+    }
     let bytes = codec::encode(&built.program);
     Ok((BuildReport::new(&built, bytes.len()), bytes))
+}
+
+/// Whether the simulated noise leaves the class of every calibration image as it is.
+fn keeps_classes(built: &Built, calibration: &[Vec<f64>]) -> Result<bool, Diagnostic> {
+    let samples: Vec<_> = calibration.iter().map(|sample| (sample.clone(), None)).collect();
+    let simulation = simulate(&built.program, &samples, CALIBRATION_SEED, &|| ())
+        .map_err(|e| Diagnostic::bug(format!("calibration images do not fit the program: {e}")))?;
+    Ok(samples.is_empty() || simulation.agreement == 1.0)
 }
 
 fn optimized(

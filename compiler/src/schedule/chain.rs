@@ -170,3 +170,52 @@ fn walk(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::positions::tests::chain;
+
+    fn sizes(positions: &Positions) -> Sizes {
+        Sizes {
+            input: 30.0,
+            activations: vec![22.0; positions.n_levels() as usize],
+            weights: vec![16.0; positions.depth() as usize],
+            headroom: 6.0,
+        }
+    }
+
+    #[test]
+    fn scales_after_rescales_are_exactly_the_wanted_ones() {
+        let positions = chain("lplplpl", 2);
+        let found = Chain::search(&positions, &sizes(&positions), 15).unwrap();
+        assert_eq!(found.towers.len(), 5);
+        for position in [1, 3, 5, 7] {
+            assert!(found.scale(position).agrees(Scale::from_log2(22.0)), "{}", found.scale(position));
+        }
+        assert!(found.raw(2).agrees(found.scale(1).squared()));
+    }
+
+    #[test]
+    fn primes_follow_the_scales_of_a_pair() {
+        let positions = chain("lplpl", 2);
+        let found = Chain::search(&positions, &sizes(&positions), 15).unwrap();
+        let bits: Vec<f64> = found.towers.iter().map(|&q| (q as f64).log2().round()).collect();
+        assert_eq!(bits, [28.0, 38.0, 38.0, 24.0]);
+    }
+
+    #[test]
+    fn stretch_of_products_takes_the_scale_its_prime_gives() {
+        let positions = chain("lp", 1);
+        let found = Chain::search(&positions, &sizes(&positions), 12).unwrap();
+        let expected = found.scale(1).squared().rescaled(found.towers[1]);
+        assert!(found.scale(2).agrees(expected));
+    }
+
+    #[test]
+    fn level_beyond_the_largest_prime_is_refused() {
+        let positions = chain("plpl", 4);
+        let error = Chain::search(&positions, &sizes(&positions), 15).unwrap_err();
+        assert!(matches!(error, ChainError::PrimeTooLarge { level: 1, .. }), "{error}");
+    }
+}

@@ -166,3 +166,42 @@ fn latest(circuit: &Circuit) -> Vec<u32> {
     }
     latest
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Positions of a chain of multiplications, `p` for products and `l` for linear maps.
+    pub(in crate::schedule) fn chain(kinds: &str, sublevels: u32) -> Positions {
+        let steps = kinds.chars().map(|c| if c == 'p' { Step::Product } else { Step::Linear }).collect();
+        Positions { of_value: Vec::new(), steps, sublevels, shift: 0 }
+    }
+
+    #[test]
+    fn levels_are_depth_over_sublevels_rounded_up() {
+        for (depth, sublevels, levels) in
+            [(39, 2, 20), (31, 2, 16), (35, 2, 18), (63, 2, 32), (39, 1, 39), (7, 3, 3)]
+        {
+            let positions = chain(&"l".repeat(depth), sublevels);
+            assert_eq!(positions.n_levels(), levels, "depth {depth} sublevels {sublevels}");
+        }
+    }
+
+    #[test]
+    fn level_counts_the_rescales_still_to_come() {
+        for shift in 0..3 {
+            let positions = chain("lplplpl", 3).shifted(shift);
+            for position in 0..=7 {
+                let to_come = (position + 1..=7).filter(|&p| positions.is_boundary(p)).count();
+                assert_eq!(usize::from(positions.level(position).0), to_come, "shift {shift} at {position}");
+            }
+        }
+    }
+
+    #[test]
+    fn labels_count_sublevels_from_one() {
+        let positions = chain("lplpl", 2);
+        let labels: Vec<String> = (0..=5).map(|p| positions.label(p)).collect();
+        assert_eq!(labels, ["L3.1", "L2.1", "L2.2", "L1.1", "L1.2", "L0.1"]);
+    }
+}

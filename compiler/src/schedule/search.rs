@@ -43,6 +43,8 @@ pub struct Request {
 /// A schedule: parameters, scales and what they are expected to do.
 #[derive(Clone, Debug)]
 pub struct Schedule {
+    /// Bits between the largest result and the deviation of its error that were asked for.
+    pub precision: f64,
     /// The checked parameters.
     pub params: Params,
     /// Scales of all positions.
@@ -125,8 +127,14 @@ pub fn schedule(
                     let seconds = problem.seconds(&found.params, costs);
                     if best.as_ref().is_none_or(|b| seconds < b.seconds) {
                         let Candidate { params, chain, contributions, variance } = *found;
-                        best =
-                            Some(Schedule { params, chain, error: variance.sqrt(), contributions, seconds });
+                        best = Some(Schedule {
+                            precision: request.precision,
+                            params,
+                            chain,
+                            error: variance.sqrt(),
+                            contributions,
+                            seconds,
+                        });
                     }
                 }
                 Outcome::TooLarge(bits) => needed = needed.min(bits),
@@ -156,7 +164,8 @@ pub fn schedule_with(
     let chain = Chain::with_towers(problem.positions, sizes, spec.towers.clone())?;
     let Candidate { params, chain, contributions, variance } = problem.judged(Params::new(spec)?, chain);
     let seconds = problem.seconds(&params, costs);
-    Ok(Schedule { params, chain, error: variance.sqrt(), contributions, seconds })
+    let precision = (problem.output_peak() / variance.sqrt()).log2();
+    Ok(Schedule { precision, params, chain, error: variance.sqrt(), contributions, seconds })
 }
 
 enum Outcome {

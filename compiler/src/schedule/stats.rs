@@ -4,8 +4,8 @@
 //! one, averaged over the results and the sample inputs. It comes from reverse sweeps with random seeds, whose squared
 //! length has the squared norm of the Jacobian as its mean.
 
-use fhec_ir::MemberIdx;
 use fhec_ir::spec::Uniform;
+use fhec_ir::{MemberIdx, Shape};
 use rayon::prelude::*;
 
 use crate::lower::{Circuit, eval};
@@ -68,14 +68,35 @@ impl Stats {
     }
 }
 
-/// Inputs for when no calibration data is given: normal numbers, as normalized images have.
+/// Inputs for when no calibration data is given: in turn white noise and sums of slow waves, which is what photographs
+/// look like to a first layer, both with a deviation of one as normalized images have.
 #[must_use]
 pub fn random_samples(circuit: &Circuit, count: usize) -> Vec<Vec<f64>> {
-    let n = circuit.inputs().first().map_or(0, |&id| circuit.value(id).shape.len());
+    let Some(&input) = circuit.inputs().first() else { return Vec::new() };
+    let shape = circuit.value(input).shape;
     let sample = |seed: usize| {
         let mut stream = Uniform::new(0x5eed + seed as u64);
-        // The sum of twelve uniform numbers is close to normal and the same on every machine.
-        (0..n).map(|_| (0..12).map(|_| stream.between(0.0, 1.0)).sum::<f64>() - 6.0).collect()
+        if seed.is_multiple_of(2) { noise(shape, &mut stream) } else { waves(shape, &mut stream) }
     };
     (0..count).map(sample).collect()
+}
+
+fn noise(shape: Shape, stream: &mut Uniform) -> Vec<f64> {
+    // The sum of twelve uniform numbers is close to normal and the same on every machine.
+    (0..shape.len()).map(|_| (0..12).map(|_| stream.between(0.0, 1.0)).sum::<f64>() - 6.0).collect()
+}
+
+fn waves(shape: Shape, stream: &mut Uniform) -> Vec<f64> {
+    let mut image = vec![0.0; shape.len()];
+    for plane in image.chunks_mut(shape.area().max(1)) {
+        for _ in 0..4 {
+            let (fy, fx) = (stream.between(-0.5, 0.5), stream.between(-0.5, 0.5));
+            let phase = stream.between(0.0, std::f64::consts::TAU);
+            for (i, value) in plane.iter_mut().enumerate() {
+                let (y, x) = ((i / shape.w) as f64, (i % shape.w) as f64);
+                *value += std::f64::consts::FRAC_1_SQRT_2 * (fy * y + fx * x + phase).cos();
+            }
+        }
+    }
+    image
 }
