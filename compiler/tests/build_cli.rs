@@ -1,0 +1,89 @@
+//! `fhec build`, `inspect` and `simulate` as commands, on a trained model of the repository.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn fhec(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fhec")).args(args).output().expect("the binary runs")
+}
+
+fn model() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    root.join("onnx-models/lenet-mnist-0.onnx").display().to_string()
+}
+
+/// Builds the model with further options and returns the program.
+fn build(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
+    let program = folder.join(name);
+    let (model, path) = (model(), program.display().to_string());
+    let output = fhec(&[&["build", &model, "-o", &path, "--quiet"], options].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+#[test]
+fn report_names_parameters_security_and_layers() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    build(folder.path(), "a.fhebc", &["--report", report.to_str().unwrap()]);
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    assert_eq!(report["levels"], 4);
+    assert_eq!(report["secure"], true);
+    assert_eq!(report["layout"], "packed");
+    for key in ["n", "log2_q", "log2_pq", "security_cap_log2_pq", "predicted_seconds", "key_bytes"] {
+        assert!(report[key].as_f64().is_some_and(|v| v > 0.0), "{key}");
+    }
+    assert!(report["layers"].as_array().is_some_and(|l| l.len() == 8));
+}
+
+#[test]
+fn same_command_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a.fhebc", "b.fhebc"].map(|name| std::fs::read(build(folder.path(), name, &[])).unwrap());
+    assert_eq!(a, b);
+}
+
+#[test]
+fn inspect_prints_a_program_in_three_forms() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(folder.path(), "a.fhebc", &[]).display().to_string();
+    for (form, expected) in
+        [("text", "128-bit security"), ("json", "\"rotation_keys\""), ("ron", "rotation_keys:")]
+    {
+        let output = fhec(&["inspect", &program, "--format", form]);
+        assert!(String::from_utf8_lossy(&output.stdout).contains(expected), "{form}");
+    }
+}
+
+#[test]
+fn simulation_reports_agreement_on_a_table_of_inputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(folder.path(), "a.fhebc", &[]).display().to_string();
+    let images = folder.path().join("images.csv");
+    let row = |k: usize| {
+        (0..784).map(|i| format!("{:.3}", ((i * k) % 17) as f64 / 9.0 - 0.4)).collect::<Vec<_>>().join(",")
+    };
+    std::fs::write(&images, (1..6).map(row).collect::<Vec<_>>().join("\n")).unwrap();
+    let output = fhec(&["simulate", &program, images.to_str().unwrap(), "--format", "json", "--quiet"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["samples"], 5);
+    assert!(result["agreement"].as_f64().is_some_and(|a| a >= 0.8));
+    assert!(result["max_abs_error"].as_f64().is_some_and(|e| e > 0.0));
+}
+
+#[test]
+fn impossible_precision_says_how_many_bits_are_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, path) = (model(), folder.path().join("a.fhebc"));
+    let output = fhec(&["build", &model, "-o", path.to_str().unwrap(), "--precision", "15", "--log-n", "13"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the 128-bit bound at N = 2^13 is 214"));
+    assert!(!path.exists());
+}
+
+#[test]
+fn toy_ring_without_the_toy_flag_is_a_usage_error() {
+    let output = fhec(&["build", &model(), "-o", "unused.fhebc", "--log-n", "11"]);
+    assert_eq!(output.status.code(), Some(2));
+}
