@@ -6,6 +6,7 @@ mod bench;
 mod bless;
 mod check;
 mod demo;
+mod golden;
 mod models;
 mod slow;
 mod workspace;
@@ -30,6 +31,8 @@ enum Command {
     Demo(demo::Args),
     /// Accept the current output as the new snapshots
     Bless,
+    /// Rewrite the golden and corrupt program files
+    Golden,
     /// Run the slow tests that the default suite leaves out
     Slow(slow::Args),
     /// Measure speed
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Check => check::run(),
         Command::Demo(args) => demo::run(&args),
         Command::Bless => bless::run(),
+        Command::Golden => golden::run(),
         Command::Slow(args) => slow::run(&args),
         Command::Bench(args) => bench::run(&args).map_err(std::io::Error::other),
         Command::Models(args) => models::run(&args),
