@@ -102,6 +102,9 @@ pub enum BuildError {
         /// Outputs of the model.
         outputs: usize,
     },
+    /// The members of an ensemble cannot be averaged.
+    #[error("an ensemble needs a dense last layer to average its members in")]
+    NotMerged,
     /// No multiplication at all, or no sublevel.
     #[error("nothing to schedule: depth {depth} with {sublevels} sublevels")]
     Empty {
@@ -146,6 +149,9 @@ pub fn build(graph: Verified<'_>, options: &BuildOptions, labels: Labels) -> Res
         return Err(BuildError::Arity { inputs, outputs });
     }
     let circuit = schedule::with_lifted_factors(lower::lower(graph));
+    if circuit.n_members > 1 && !circuit.merged {
+        return Err(BuildError::NotMerged);
+    }
     let positions = Positions::new(&circuit, options.sublevels.max(1));
     if positions.depth() == 0 || options.sublevels == 0 {
         return Err(BuildError::Empty { depth: positions.depth(), sublevels: options.sublevels });
@@ -313,7 +319,7 @@ fn map_facts(
         let plan: Plan = plan::plan(&map.diagonals, &costs.at(&params, level), &known);
         known.extend(plan.rotations(&map.diagonals));
         let counts = plan.expand(&map.diagonals).map(|p| p.counts()).unwrap_or_default();
-        let n_numbers = placed.circuit.value(id).shape.len() * placed.circuit.n_members;
+        let n_numbers = placed.circuit.value(id).shape.len() * placed.layouts[id.index()].members();
         MapFacts::new(id, map, n_numbers, counts)
     });
     Ok(facts.collect())

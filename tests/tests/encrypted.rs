@@ -201,3 +201,32 @@ fn simulated_error_is_about_the_predicted_one() {
     let ratio = simulation.rms_error / built.schedule.error;
     assert!((0.3..1.5).contains(&ratio), "simulated {} times the predicted error", ratio);
 }
+
+#[test]
+fn ensemble_gives_the_mean_of_its_members() {
+    let member = |seed: u64| {
+        let nodes = LENET.replace(", 1, -0.4, 0.4)", &format!(", {seed}, -0.4, 0.4)"));
+        let spec: GraphSpec = ron::from_str(&format!("(nodes: [{nodes}])")).unwrap();
+        spec.build().unwrap()
+    };
+    let members = [member(1), member(21), member(31)];
+    let mut graph = fhec_ir::ensemble(&members).unwrap();
+    let manager = Manager::new(pipeline(Config::ALL), ManagerOptions::default()).unwrap();
+    manager.run(&mut graph, &mut PassCx::default()).unwrap();
+    let input: Vec<f64> = (0..144).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect();
+    let results: Vec<Vec<f64>> =
+        members.iter().map(|m| evaluate(m, &[&input], MemberIdx::FIRST).unwrap().remove(0).data).collect();
+    let mean: Vec<f64> = (0..5).map(|i| results.iter().map(|r| r[i]).sum::<f64>() / 3.0).collect();
+    for layout in [LayoutChoice::Packed, LayoutChoice::Hw] {
+        let options = BuildOptions { layout, log_n: TOY_LOG_N..=TOY_LOG_N, ..BuildOptions::default() };
+        let built = build(verify(&graph).unwrap(), &options, Labels::default()).unwrap();
+        let clear = ClearProgram::new(&built.program).run(&input, &mut ()).unwrap();
+        assert!(worst(&clear, &mean) < 1e-5, "{layout:?} clear: {clear:?} instead of {mean:?}");
+        let error = worst(&decrypted(&built.program, &input), &mean);
+        assert!(
+            error < 6.0 * built.schedule.error,
+            "{layout:?}: off by {error}, predicted {}",
+            built.schedule.error
+        );
+    }
+}

@@ -32,10 +32,12 @@ const TOY_LOG_N: u32 = 11;
   fhec build model.onnx -o model.fhebc --report report.json --calibrate test_batch.bin
   fhec build model.onnx -o model.fhebc --layout hw --sublevels 1
   fhec build model.onnx -o model.fhebc --mean 0.1307 --std 0.3081 --labels 0,1,2,3,4,5,6,7,8,9
+  fhec build member1.onnx member2.onnx member3.onnx -o ensemble.fhebc
   fhec build model.onnx -o toy.fhebc --toy")]
 pub(super) struct Args {
-    /// ONNX file
-    model: PathBuf,
+    /// ONNX file; several of one architecture become an ensemble whose scores are averaged
+    #[arg(required = true)]
+    models: Vec<PathBuf>,
     /// Program file to write
     #[arg(long, short)]
     output: PathBuf,
@@ -108,10 +110,8 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
 }
 
 fn compile(args: &Args, spinner: &ProgressBar) -> Result<(BuildReport, Vec<u8>), Diagnostic> {
-    let name = args.model.display().to_string();
-    spinner.set_message(format!("reading {name}"));
-    let imported = import_file(&args.model, &ImportOptions { relu: args.relu })
-        .map_err(|error| Diagnostic::import(&name, &error))?;
+    let name = args.models[0].display().to_string();
+    let imported = imported(args, spinner)?;
     let labels = labels(args, &imported)?;
     let calibration = calibration(args, &imported, &labels.preprocessing)?;
     spinner.set_message(format!("running the passes on {name}"));
@@ -146,6 +146,26 @@ fn compile(args: &Args, spinner: &ProgressBar) -> Result<(BuildReport, Vec<u8>),
     }
     let bytes = codec::encode(&built.program);
     Ok((BuildReport::new(&built, bytes.len()), bytes))
+}
+
+/// The model, or the ensemble of all models with what the first file says about using it.
+fn imported(args: &Args, spinner: &ProgressBar) -> Result<Imported, Diagnostic> {
+    let mut members = Vec::with_capacity(args.models.len());
+    for path in &args.models {
+        let name = path.display().to_string();
+        spinner.set_message(format!("reading {name}"));
+        let options = ImportOptions { relu: args.relu };
+        members.push(import_file(path, &options).map_err(|error| Diagnostic::import(&name, &error))?);
+    }
+    let graphs: Vec<Graph> = members.iter().map(|m| m.graph.clone()).collect();
+    let mut first = members.swap_remove(0);
+    if graphs.len() > 1 {
+        let cannot = |e: fhec_ir::EnsembleError| {
+            Diagnostic::new(Kind::Cannot, format!("these models are no ensemble: {e}"))
+        };
+        first.graph = fhec_ir::ensemble(&graphs).map_err(cannot)?;
+    }
+    Ok(first)
 }
 
 /// Whether the simulated noise leaves the class of every calibration image as it is.
@@ -209,7 +229,7 @@ fn labels(args: &Args, imported: &Imported) -> Result<Labels, Diagnostic> {
         let what = format!("{} labels for {n_scores} scores", classes.len());
         return Err(Diagnostic::new(Kind::Usage, what));
     }
-    let model = args.model.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    let model = args.models[0].file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     Ok(Labels {
         origin: Origin {
             model,

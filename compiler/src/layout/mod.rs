@@ -28,7 +28,8 @@ pub fn assign(circuit: &Circuit, packing: Packing, slots: u32) -> Result<Vec<Lay
                 Some((source, conv)) => {
                     let from =
                         layouts[families[source.index()].index()].as_ref().expect("operands come first");
-                    derived(from, conv, packing, members, slots)?
+                    let merged = circuit.merged && circuit.outputs.contains(&id);
+                    derived(from, conv, packing, if merged { 1 } else { members }, slots)?
                 }
             };
             layouts[family.index()] = Some(layout);

@@ -9,6 +9,7 @@ use super::circuit::{Affine, Circuit, CircuitOp, Map, Term, Value, ValueId};
 use super::constant::Constant;
 use super::conv::Conv;
 use super::fuse;
+use super::members;
 use super::piece;
 use super::poly::Monomial;
 use super::view::{Piece, View};
@@ -35,7 +36,7 @@ pub fn lower(graph: Verified<'_>) -> Circuit {
         let view = builder.views[id.index()].as_ref().expect("every node was visited");
         circuit.outputs.push(view.whole().expect("outputs are whole values"));
     }
-    fuse::fuse(circuit)
+    members::merged(fuse::fuse(circuit))
 }
 
 /// The state of a walk.

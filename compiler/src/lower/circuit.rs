@@ -88,6 +88,8 @@ pub struct Circuit {
     pub outputs: Vec<ValueId>,
     /// Models that share the circuit, each with its own constants.
     pub n_members: usize,
+    /// Whether the results are sums over the members, one tensor for all, instead of one per member.
+    pub merged: bool,
 }
 
 impl Map {

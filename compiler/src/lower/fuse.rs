@@ -28,7 +28,7 @@ pub(super) fn fuse(mut circuit: Circuit) -> Circuit {
 }
 
 /// Only the values that a result depends on, and the inputs, renumbered in order.
-fn without_dead(circuit: Circuit) -> Circuit {
+fn without_dead(mut circuit: Circuit) -> Circuit {
     let mut alive = vec![false; circuit.values.len()];
     circuit.outputs.iter().for_each(|o| alive[o.index()] = true);
     for id in circuit.ids().rev() {
@@ -38,12 +38,14 @@ fn without_dead(circuit: Circuit) -> Circuit {
             op.sources().into_iter().for_each(|s| alive[s.index()] = true);
         }
     }
-    let mut renamed = vec![ValueId(0); circuit.values.len()];
-    let mut kept = Circuit { values: Vec::new(), outputs: Vec::new(), n_members: circuit.n_members };
-    for (i, mut value) in circuit.values.into_iter().enumerate().filter(|(i, _)| alive[*i]) {
+    let mut renamed = vec![ValueId(0); alive.len()];
+    let values = std::mem::take(&mut circuit.values);
+    let outputs = std::mem::take(&mut circuit.outputs);
+    let mut kept = circuit;
+    for (i, mut value) in values.into_iter().enumerate().filter(|(i, _)| alive[*i]) {
         value.op.rename(|source| renamed[source.index()]);
         renamed[i] = kept.push(value);
     }
-    kept.outputs = circuit.outputs.iter().map(|o| renamed[o.index()]).collect();
+    kept.outputs = outputs.iter().map(|o| renamed[o.index()]).collect();
     kept
 }

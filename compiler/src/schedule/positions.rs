@@ -120,11 +120,13 @@ impl Positions {
 /// The circuit with both factors of every product at the position before it: a factor that is ready earlier is multiplied
 /// by one on the way, in the slack of its path.
 #[must_use]
-pub fn with_lifted_factors(circuit: Circuit) -> Circuit {
+pub fn with_lifted_factors(mut circuit: Circuit) -> Circuit {
     let positions = latest(&circuit);
-    let mut lifted = Circuit { values: Vec::new(), outputs: Vec::new(), n_members: circuit.n_members };
-    let mut renamed: Vec<ValueId> = Vec::with_capacity(circuit.values.len());
-    for (i, mut value) in circuit.values.into_iter().enumerate() {
+    let values = std::mem::take(&mut circuit.values);
+    let outputs = std::mem::take(&mut circuit.outputs);
+    let mut lifted = circuit;
+    let mut renamed: Vec<ValueId> = Vec::with_capacity(values.len());
+    for (i, mut value) in values.into_iter().enumerate() {
         if let CircuitOp::Product(factors) = &value.op {
             let mut raised = *factors;
             for factor in &mut raised {
@@ -143,7 +145,7 @@ pub fn with_lifted_factors(circuit: Circuit) -> Circuit {
         }
         renamed.push(lifted.push(value));
     }
-    lifted.outputs = circuit.outputs.iter().map(|o| renamed[o.index()]).collect();
+    lifted.outputs = outputs.iter().map(|o| renamed[o.index()]).collect();
     lifted
 }
 

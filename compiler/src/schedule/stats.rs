@@ -38,10 +38,25 @@ impl Stats {
             (0..circuit.values.len()).map(|v| single.iter().map(|s| pick(s)[v]).sum::<f64>() / n).collect()
         };
         let peak = |v: usize| single.iter().map(|s| s.peak[v]).fold(0.0, f64::max);
-        Self {
+        let mut stats = Self {
             gain: mean(|s| &s.gain),
             energy: mean(|s| &s.energy),
             peak: (0..circuit.values.len()).map(peak).collect(),
+        };
+        if circuit.merged {
+            stats.merge(circuit);
+        }
+        stats
+    }
+
+    /// A merged result sums over the members, whose noise is independent; its own noise arises once.
+    fn merge(&mut self, circuit: &Circuit) {
+        let n = circuit.n_members as f64;
+        self.gain.iter_mut().for_each(|gain| *gain *= n);
+        for output in &circuit.outputs {
+            self.gain[output.index()] /= n;
+            self.energy[output.index()] *= n * n;
+            self.peak[output.index()] *= n;
         }
     }
 
