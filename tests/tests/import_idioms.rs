@@ -339,7 +339,7 @@ fn a_trailing_softmax_and_argmax_are_left_to_the_client() {
     let y = w.node("Softmax", &[&scores]);
     let y = w.node("ArgMax", &[&y]);
     let imported = check("softmax", w.finish(&y, &[]));
-    assert_eq!(imported.outputs, [scores.clone()]);
+    assert_eq!(imported.outputs, std::slice::from_ref(&scores));
     assert_eq!(
         imported.notes[0].to_string(),
         format!("Softmax behind `{scores}` is left to the client: output `{y}` returns the scores")

@@ -32,15 +32,16 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     };
     println!("{}", drawing(&picture)?);
     std::fs::create_dir_all(workspace::root().join("target/demo"))?;
-    tool(&["-p", "fhec", "--bin", "fhec", "--", "build", MODEL, "-o", PROGRAM])?;
     let picture = picture.to_string_lossy();
-    tool(&["-p", "fhe-runtime", "--bin", "fhe-run", "--", "demo", PROGRAM, &picture])
+    step("cargo", &["build", "--release", "--workspace", "--quiet"])?;
+    step("target/release/fhec", &["build", MODEL, "-o", PROGRAM])?;
+    step("target/release/fhe-run", &["demo", PROGRAM, &picture])
 }
 
-fn tool(args: &[&str]) -> io::Result<()> {
-    let command = [&["run", "--release", "--quiet"], args].concat();
-    println!("$ cargo {}\n", command.join(" "));
-    workspace::run("cargo", &command, &[])?;
+/// Shows a command and runs it.
+fn step(program: &str, args: &[&str]) -> io::Result<()> {
+    println!("$ {program} {}", args.join(" "));
+    workspace::run(program, args, &[])?;
     println!();
     Ok(())
 }

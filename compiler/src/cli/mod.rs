@@ -9,9 +9,9 @@ mod simulate;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, Kind};
 
 /// Compiles neural networks with polynomial activations to leveled homomorphic programs.
 #[derive(Debug, Parser)]
@@ -34,6 +34,14 @@ enum Command {
     Simulate(simulate::Args),
     /// Show what a model costs in levels, pass by pass
     Levels(levels::Args),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
 }
 
 /// Parses the command line, runs the command, and maps the result to an exit code.
@@ -45,6 +53,13 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(args),
         Command::Simulate(args) => simulate::run(args, cli.quiet),
         Command::Levels(args) => levels::run(args, cli.quiet),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "fhec", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Man => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout()).map_err(|e| {
+            vec![Diagnostic::new(Kind::Cannot, format!("the manual page cannot be written: {e}"))]
+        }),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

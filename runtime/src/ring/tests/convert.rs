@@ -1,6 +1,7 @@
 //! Base conversion against big integers.
 
 use num_bigint::BigInt;
+use num_traits::{Euclid, Signed, Zero};
 
 use super::{PRIMES, residues, rng};
 use crate::ring::Ring;
@@ -10,7 +11,7 @@ use crate::ring::kernels::Instructions;
 /// The number with the given residues, nearest to zero.
 fn centered(primes: &[u64], residues: &[u64]) -> BigInt {
     let product: BigInt = primes.iter().map(|&p| BigInt::from(p)).product();
-    let mut sum = BigInt::from(0);
+    let mut sum = BigInt::zero();
     for (&p, &r) in primes.iter().zip(residues) {
         let rest: BigInt = &product / p;
         let inverse = rest.modpow(&BigInt::from(p - 2), &BigInt::from(p));
@@ -41,9 +42,8 @@ fn conversion_gives_the_centered_number_with_every_kernel() {
                         let product: BigInt = sources.iter().map(|&p| BigInt::from(p)).product();
                         // At half the product both neighbors are as near to zero.
                         let halfway = BigInt::from(exact.magnitude() * 2u32) + 1 == product;
-                        let other =
-                            if exact > BigInt::from(0) { &exact - &product } else { &exact + &product };
-                        let is = |x: &BigInt| ((x % q) + q) % q == BigInt::from(out[i]);
+                        let other = if exact.is_positive() { &exact - &product } else { &exact + &product };
+                        let is = |x: &BigInt| x.rem_euclid(&BigInt::from(q)) == BigInt::from(out[i]);
                         assert!(is(&exact) || (halfway && is(&other)), "{sources:?} to {q}, entry {i}");
                     }
                 }
