@@ -33,7 +33,8 @@ impl Prediction {
         let class = |&index: &usize| Class {
             index,
             label: label_of(labels, index),
-            score: (scores[index] * unit).round() / unit,
+            // Adding zero turns minus zero into zero.
+            score: (scores[index] * unit).round() / unit + 0.0,
         };
         Self { top: order.iter().take(n_top).map(class).collect(), expected: None }
     }
@@ -83,6 +84,7 @@ mod tests {
     #[test]
     fn best_classes_come_first_and_rounded() {
         let labels = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(Prediction::new(&[-0.001], &labels, 1, 1).to_table().matches('-').count(), 0);
         let prediction = Prediction::new(&[0.123, 2.987, -1.0], &labels, 2, 1);
         let top: Vec<_> = prediction.top.iter().map(|c| (c.label.as_str(), c.score)).collect();
         assert_eq!(top, [("b", 3.0), ("a", 0.1)]);
