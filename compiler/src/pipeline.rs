@@ -13,8 +13,7 @@ use crate::layout::{self, Placed};
 use crate::lower::{self, Circuit};
 use crate::predict;
 use crate::schedule::noise::MapFacts;
-use crate::schedule::search::Problem;
-use crate::schedule::{self, ChainError, Positions, Request, Schedule, ScheduleError, Stats};
+use crate::schedule::{self, ChainError, Positions, Problem, Request, Schedule, ScheduleError, Stats};
 
 pub use crate::schedule::given::ParamsChoice;
 

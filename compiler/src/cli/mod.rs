@@ -3,6 +3,7 @@
 mod build;
 mod inspect;
 mod levels;
+mod output;
 mod program;
 mod relu;
 mod simulate;

@@ -10,6 +10,7 @@ mod constant;
 mod conv;
 pub mod eval;
 mod fuse;
+mod layers;
 mod members;
 mod piece;
 mod poly;

@@ -8,7 +8,8 @@ use fhe_bytecode::params::{ntt_primes_below, ntt_primes_near, security_cap};
 use serde::{Deserialize, Serialize};
 
 use super::chain::{ChainError, Sizes};
-use super::search::{Problem, ScheduleError, uniform_sizes};
+use super::problem::Problem;
+use super::search::{ScheduleError, uniform_sizes};
 
 /// Where the parameters come from.
 #[derive(Clone, Debug, PartialEq)]

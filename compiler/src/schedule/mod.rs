@@ -6,10 +6,12 @@ pub mod chain;
 pub mod given;
 pub mod noise;
 mod positions;
+mod problem;
 pub mod search;
 mod stats;
 
 pub use chain::{Chain, ChainError, Sizes};
 pub use positions::{Positions, Step, with_lifted_factors};
+pub use problem::Problem;
 pub use search::{Request, Schedule, ScheduleError, schedule};
 pub use stats::{Stats, random_samples};

@@ -8,19 +8,14 @@
 //!    predicted error and cost, and scales grow a little where that makes a candidate feasible.
 //! 3. The ring: the smallest degree for which there is such a candidate.
 
-use fhe_bytecode::noise::NoiseModel;
 use fhe_bytecode::params::{ParamsError, ntt_primes_below, security_cap};
-use fhe_bytecode::{CostModel, Level, Params, ParamsSpec};
+use fhe_bytecode::{CostModel, Params, ParamsSpec};
 
 use super::chain::{Chain, ChainError, Sizes};
-use super::noise::{Anchor, Contribution, MapFacts, contributions};
+use super::noise::{Anchor, Contribution};
 use super::positions::Positions;
-use super::stats::Stats;
-use crate::layout::Placed;
-use crate::lower::CircuitOp;
+use super::problem::Problem;
 
-/// Bits kept free above the largest result seen: results may be larger than the samples', and carry noise.
-const MARGIN_BITS: f64 = 2.0;
 /// Largest special prime: transforms are fastest up to this size.
 const SPECIAL_BITS: u32 = 50;
 /// Largest noise-to-signal ratio of one contribution in its value, in bits of the variance. Beyond it noise no longer acts
@@ -89,21 +84,6 @@ pub enum ScheduleError {
         /// The bound.
         cap: u32,
     },
-}
-
-/// What a search works on.
-#[derive(Clone, Copy, Debug)]
-pub struct Problem<'a> {
-    /// The circuit in slots.
-    pub placed: &'a Placed,
-    /// Facts of its linear maps.
-    pub facts: &'a [MapFacts],
-    /// Where everything is computed.
-    pub positions: &'a Positions,
-    /// Sizes and gains of the values.
-    pub stats: &'a Stats,
-    /// log2 of the ring degree.
-    pub log_n: u32,
 }
 
 /// The cheapest schedule at one ring degree.
@@ -197,23 +177,6 @@ impl Candidate {
 }
 
 impl Problem<'_> {
-    /// The largest result seen.
-    #[must_use]
-    pub fn output_peak(&self) -> f64 {
-        let peak = |o: &crate::lower::ValueId| self.stats.peak[o.index()];
-        self.placed.circuit.outputs.iter().map(peak).fold(f64::MIN_POSITIVE, f64::max)
-    }
-
-    /// Bits of the largest result with sign and margin.
-    #[must_use]
-    pub fn headroom(&self) -> f64 {
-        self.output_peak().log2() + 1.0 + MARGIN_BITS
-    }
-
-    fn contributions(&self, params: &Params) -> Vec<Contribution> {
-        contributions(self.placed, self.facts, self.positions, self.stats, &NoiseModel::new(params))
-    }
-
     fn judged(&self, params: Params, chain: Chain) -> Candidate {
         let contributions = self.contributions(&params);
         let variance = contributions.iter().map(|c| c.variance(&chain)).sum();
@@ -364,29 +327,6 @@ impl Problem<'_> {
         let chain = Chain::search(self.positions, sizes, self.log_n)?;
         let log2_q: f64 = chain.towers.iter().map(|&q| (q as f64).log2()).sum();
         Ok(log2_q + f64::from(self.log_n) + 6.0)
-    }
-
-    /// Predicted seconds on one core, encodings left out.
-    #[must_use]
-    pub fn seconds(&self, params: &Params, costs: &CostModel) -> f64 {
-        let at = |level: Level| costs.at(params, level);
-        let mut total = 0.0;
-        for map in self.facts {
-            let level = self.positions.working_level(self.positions.of(map.value()));
-            total += at(level).linear(map.counts());
-        }
-        for id in self.placed.circuit.ids() {
-            let position = self.positions.of(id);
-            let step = at(self.positions.working_level(position));
-            let n_cts = self.placed.layouts[id.index()].n_cts() as f64;
-            if matches!(self.placed.circuit.value(id).op, CircuitOp::Product(_)) {
-                total += n_cts * step.product;
-            }
-            if self.positions.is_boundary(position) && super::noise::rescales(self.placed, id) {
-                total += n_cts * step.rescale;
-            }
-        }
-        total
     }
 }
 
