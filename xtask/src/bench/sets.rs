@@ -35,6 +35,11 @@ impl Set {
         Params::new(spec).map_err(|e| e.to_string())
     }
 
+    /// Whether the linear map of a convolution is measured too.
+    pub(super) fn has_linear_map(&self) -> bool {
+        self.name == "R"
+    }
+
     /// One line for people.
     pub(super) fn describe(&self) -> String {
         format!(

@@ -88,11 +88,18 @@ impl Prime {
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn mul_const(self, a: V, w: V, wp: V) -> V {
+        let (rest, low) = self.mul_const_parts(a, w, wp);
+        _mm256_add_pd(rest, low)
+    }
+
+    /// The two summands of [`Prime::mul_const`]; the second is ready much earlier.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn mul_const_parts(self, a: V, w: V, wp: V) -> (V, V) {
         let rounder = splat(ROUNDER);
         let h = _mm256_mul_pd(a, w);
         let k = _mm256_sub_pd(_mm256_fmadd_pd(a, wp, rounder), rounder);
-        let l = _mm256_fmsub_pd(a, w, h);
-        _mm256_add_pd(_mm256_fnmadd_pd(k, self.p, h), l)
+        (_mm256_fnmadd_pd(k, self.p, h), _mm256_fmsub_pd(a, w, h))
     }
 
     /// a·b for |a·b| < p·2^51. Output at most 3/4 + 2^-10 of p.
