@@ -97,11 +97,6 @@ impl<F> Poly<F> {
         &self.data[i * self.n..(i + 1) * self.n]
     }
 
-    /// The residues of the tower at position `i`.
-    pub fn tower_mut(&mut self, i: usize) -> &mut [u64] {
-        &mut self.data[i * self.n..(i + 1) * self.n]
-    }
-
     /// Forgets the towers of the chain from `n_q` on; the polynomial must have no special primes.
     pub fn truncate(&mut self, n_q: usize) {
         assert!(self.basis.n_special == 0 && n_q <= self.basis.n_q, "cannot extend a polynomial");

@@ -83,8 +83,9 @@ pub(super) fn run(args: &Args) -> Result<(), String> {
     let mut results = Vec::new();
     for set in SETS.iter().filter(|set| args.sets.is_empty() || args.sets.iter().any(|name| name == set.name))
     {
-        println!("{}", set.describe());
         let bench = Bench::new(set, args).map_err(|error| error.to_string())?;
+        let engine = bench.context.ring().towers()[0].ntt.engine_name();
+        println!("{}, transforms by {engine}", set.describe());
         for &threads in &threads {
             let pool =
                 rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| e.to_string())?;
