@@ -1,10 +1,12 @@
 //! Small networks, compiled and evaluated under encryption at a ring size that protects nothing: the result is that of the
 //! clear evaluator within the predicted error.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::ClearProgram;
+use fhe_bytecode::params::LOG_N_RANGE;
 use fhe_runtime::ckks::{Context, SecretKey, SeedSource};
 use fhe_runtime::vm::{Client, EvaluationKeys, Machine, Options, Silent, key_request};
 use fhec::emit::Labels;
@@ -46,15 +48,9 @@ fn worst(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Compiles, runs in the clear and under encryption, and compares.
-fn check(nodes: &str, layout: LayoutChoice, sublevels: u32) {
+fn check(nodes: &str, layout: LayoutChoice, sublevels: u32, log_n: RangeInclusive<u32>) {
     let graph = optimized(nodes);
-    let options = BuildOptions {
-        layout,
-        sublevels,
-        precision: 7.0..=7.0,
-        log_n: TOY_LOG_N..=TOY_LOG_N,
-        ..BuildOptions::default()
-    };
+    let options = BuildOptions { layout, sublevels, precision: 7.0..=7.0, log_n, ..BuildOptions::default() };
     let built = build(verify(&graph).unwrap(), &options, Labels::default()).unwrap();
     let n = graph.shape(graph.inputs()[0]).len();
     let input: Vec<f64> = (0..n).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect();
@@ -77,10 +73,10 @@ fn check(nodes: &str, layout: LayoutChoice, sublevels: u32) {
     );
 }
 
-fn check_all(nodes: &str) {
+fn check_all(nodes: &str, log_n: RangeInclusive<u32>) {
     for layout in [LayoutChoice::Packed, LayoutChoice::Hw] {
         for sublevels in [2, 1] {
-            check(nodes, layout, sublevels);
+            check(nodes, layout, sublevels, log_n.clone());
         }
     }
 }
@@ -101,7 +97,7 @@ const LENET: &str = r#"
 
 #[test]
 fn lenet_is_evaluated_within_the_predicted_error() {
-    check_all(LENET);
+    check_all(LENET, TOY_LOG_N..=TOY_LOG_N);
 }
 
 const RESNET: &str = r#"
@@ -128,7 +124,7 @@ const RESNET: &str = r#"
 
 #[test]
 fn residual_network_is_evaluated_within_the_predicted_error() {
-    check_all(RESNET);
+    check_all(RESNET, TOY_LOG_N..=TOY_LOG_N);
 }
 
 const VGG: &str = r#"
@@ -151,7 +147,7 @@ const VGG: &str = r#"
 
 #[test]
 fn stacked_convolutions_with_pools_are_evaluated_within_the_predicted_error() {
-    check_all(VGG);
+    check_all(VGG, TOY_LOG_N..=TOY_LOG_N);
 }
 
 const BRANCHES: &str = r#"
@@ -173,7 +169,15 @@ const BRANCHES: &str = r#"
 
 #[test]
 fn depthwise_and_concatenated_branches_are_evaluated_within_the_predicted_error() {
-    check_all(BRANCHES);
+    check_all(BRANCHES, TOY_LOG_N..=TOY_LOG_N);
+}
+
+#[test]
+#[ignore = "secure ring degrees take minutes; run with cargo xtask slow"]
+fn networks_are_evaluated_within_the_predicted_error_at_secure_ring_degrees() {
+    for nodes in [LENET, RESNET, VGG, BRANCHES] {
+        check_all(nodes, LOG_N_RANGE);
+    }
 }
 
 #[test]

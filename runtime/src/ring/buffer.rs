@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use aligned_vec::{AVec, ConstAlign};
 
 /// Bytes that may wait in the pool; beyond that, buffers are freed.
-const POOL_BYTES: usize = 1 << 30;
+pub(crate) const POOL_BYTES: usize = 1 << 30;
 /// Smaller buffers are not worth the lock.
 const MIN_POOLED_WORDS: usize = 1 << 12;
 

@@ -67,14 +67,19 @@ pub fn check_memory(context: &Context, program: &CheckedProgram, budget: u64) ->
     spare_memory(keys, prepare(context, program)?.1, budget).map(drop)
 }
 
-/// Part of the budget that stays free of plaintexts: tables, the program itself, buffers between uses.
+/// Part of the budget that stays free of plaintexts, for tables and the program itself.
 const RESERVE: u64 = 16;
+
+/// What dropped buffers may hold while they wait for their next use.
+fn waiting_bytes(working: u64) -> u64 {
+    (2 * working).min(crate::ring::buffer::POOL_BYTES as u64)
+}
 
 /// Bytes that keys and ciphertexts leave for plaintexts.
 pub(crate) fn spare_memory(keys: u64, working: u64, budget: u64) -> Result<u64, VmError> {
     let needed = keys + working;
     match budget.checked_sub(needed) {
-        Some(spare) => Ok(spare.saturating_sub(budget / RESERVE)),
+        Some(spare) => Ok(spare.saturating_sub(budget / RESERVE + waiting_bytes(working))),
         None => Err(VmError::TooLittleMemory { needed, keys, working, budget }),
     }
 }

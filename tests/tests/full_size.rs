@@ -1,0 +1,55 @@
+//! Networks of the level tables from ONNX to a decrypted result, at full size and 128 bits of security.
+
+use fhe_runtime::ckks::SeedSource;
+use fhe_runtime::vm::{Options, Silent, Trial};
+use fhec::emit::Labels;
+use fhec::import::{ImportOptions, import_bytes};
+use fhec::pipeline::{BuildOptions, LayoutChoice, build};
+use fhec_ir::{MemberIdx, evaluate, verify};
+use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+use fhec_tests::models::{Network, Spec, generate};
+
+/// Builds a generated network, evaluates it encrypted, and compares with the clear evaluator of the imported graph.
+fn check(network: Network, layout: LayoutChoice, levels: u32, memory: u64) {
+    let imported = import_bytes(generate(&Spec::new(network)), &ImportOptions::default()).unwrap();
+    let mut graph = imported.graph.clone();
+    let manager = Manager::new(pipeline(Config::ALL), ManagerOptions::default()).unwrap();
+    manager.run(&mut graph, &mut PassCx::default()).unwrap();
+    let options = BuildOptions { layout, ..BuildOptions::default() };
+    let built = build(verify(&graph).unwrap(), &options, Labels::default()).unwrap();
+    assert_eq!(built.positions.n_levels(), levels);
+    let n = graph.shape(graph.inputs()[0]).len();
+    let input: Vec<f64> = (0..n).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect();
+    let expected = evaluate(&imported.graph, &[&input], MemberIdx::FIRST).unwrap().remove(0).data;
+    let mut seeds = SeedSource::os();
+    let trial = Trial::new(&built.program, Options { memory, n_evaluations: 1 }, &mut seeds).unwrap();
+    let found = trial.run(&input, &mut seeds, &Silent).unwrap();
+    let error = found.decrypted.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    eprintln!(
+        "{} {layout:?}: {:.1} s, log2 PQ {:.0}, error {error:.2e}, predicted deviation {:.2e}",
+        network.name(),
+        found.eval_seconds,
+        built.schedule.params.log2_pq(),
+        built.schedule.error
+    );
+    assert!(error < 6.0 * built.schedule.error, "off by {error}");
+}
+
+#[test]
+#[ignore = "takes minutes; run with cargo xtask slow"]
+fn lenet_gives_the_clear_result_in_both_layouts() {
+    check(Network::Lenet, LayoutChoice::Packed, 4, 8 << 30);
+    check(Network::Lenet, LayoutChoice::Hw, 4, 8 << 30);
+}
+
+#[test]
+#[ignore = "takes minutes and 8 GiB; run with cargo xtask slow"]
+fn resnet20_gives_the_clear_result_packed() {
+    check(Network::Resnet20, LayoutChoice::Packed, 20, 8 << 30);
+}
+
+#[test]
+#[ignore = "takes minutes and 16 GiB; run with cargo xtask slow"]
+fn resnet20_gives_the_clear_result_with_one_ciphertext_per_channel() {
+    check(Network::Resnet20, LayoutChoice::Hw, 20, 16 << 30);
+}
