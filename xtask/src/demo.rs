@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     std::fs::create_dir_all(workspace::root().join("target/demo"))?;
     let picture = picture.to_string_lossy();
     step("cargo", &["build", "--release", "--workspace", "--quiet"])?;
-    step("target/release/fhec", &["build", MODEL, "-o", PROGRAM])?;
+    step("target/release/fhec", &["build", MODEL, "-o", PROGRAM, "--calibrate", "examples/digits"])?;
     step("target/release/fhe-run", &["demo", PROGRAM, &picture])
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fhe_bytecode::{Origin, Preprocessing, codec};
-use fhe_input::{ImageShape, Normalization, read_samples};
+use fhe_input::ImageShape;
 use fhec_ir::{Graph, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
 use indicatif::ProgressBar;
@@ -19,8 +19,6 @@ use crate::pipeline::{BuildError, BuildOptions, Built, LayoutChoice, ParamsChoic
 use crate::report::BuildReport;
 use crate::simulate::simulate;
 
-/// Images that calibration reads at most.
-const MAX_CALIBRATION: usize = 16;
 /// Seed of the noise that calibration images are judged under.
 const CALIBRATION_SEED: u64 = 1;
 /// Ring degree of `--toy` unless another is given, as log2.
@@ -53,7 +51,7 @@ pub(super) struct Args {
     /// Bits between the largest score and the deviation of its error [default: 6 to 9, as much as costs little]
     #[arg(long)]
     precision: Option<f64>,
-    /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG) instead of random inputs, and keep their classes
+    /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG, a folder of pictures) instead of random inputs, and keep their classes
     #[arg(long, value_name = "IMAGES")]
     calibrate: Option<PathBuf>,
     /// `search`, `paper`, or a RON file with parameters and scales
@@ -105,6 +103,11 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     }
     if !quiet {
         eprint!("{}", summary(&report, &args.output));
+        if args.calibrate.is_none() {
+            eprintln!(
+                "values were measured on random inputs; `--calibrate IMAGES` measures them on real ones"
+            );
+        }
     }
     Ok(())
 }
@@ -248,17 +251,9 @@ fn calibration(
     imported: &Imported,
     preprocessing: &Preprocessing,
 ) -> Result<Vec<Vec<f64>>, Diagnostic> {
-    let Some(path) = &args.calibrate else { return Ok(Vec::new()) };
-    let shape = imported
-        .inputs
-        .first()
-        .map_or(ImageShape::new(1, 1, 1), |i| ImageShape::new(i.shape.c, i.shape.h, i.shape.w));
-    let cannot = |e: String| Diagnostic::new(Kind::Cannot, e);
-    let samples = read_samples(path, shape).map_err(|e| cannot(e.to_string()))?;
-    let normalization = Normalization { mean: preprocessing.mean.clone(), std: preprocessing.std.clone() };
-    (0..samples.len().min(MAX_CALIBRATION))
-        .map(|i| samples.tensor(i, &normalization).map_err(|e| cannot(e.to_string())))
-        .collect()
+    let (Some(path), Some(input)) = (&args.calibrate, imported.inputs.first()) else { return Ok(Vec::new()) };
+    let shape = ImageShape::new(input.shape.c, input.shape.h, input.shape.w);
+    super::calibration::read(path, shape, preprocessing)
 }
 
 fn diagnostic(model: &str, error: &BuildError) -> Diagnostic {

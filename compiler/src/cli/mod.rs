@@ -1,6 +1,7 @@
 //! The `fhec` command: one file per subcommand, each a thin layer over a library function.
 
 mod build;
+mod calibration;
 mod inspect;
 mod levels;
 mod output;
