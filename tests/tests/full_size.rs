@@ -38,8 +38,8 @@ fn check(network: Network, layout: LayoutChoice, levels: u32, memory: u64) {
 #[test]
 #[ignore = "takes minutes; run with cargo xtask slow"]
 fn lenet_gives_the_clear_result_in_both_layouts() {
-    check(Network::Lenet, LayoutChoice::Packed, 4, 8 << 30);
-    check(Network::Lenet, LayoutChoice::Hw, 4, 8 << 30);
+    check(Network::Lenet, LayoutChoice::Packed, 5, 8 << 30);
+    check(Network::Lenet, LayoutChoice::Hw, 5, 8 << 30);
 }
 
 #[test]
