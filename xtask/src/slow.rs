@@ -13,6 +13,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> io::Result<()> {
     let mut command = vec!["test", "--release", "--workspace"];
     command.extend(args.filter.as_deref());
-    command.extend(["--", "--ignored", "--nocapture"]);
+    // One at a time: some take most of the memory.
+    command.extend(["--", "--ignored", "--nocapture", "--test-threads=1"]);
     workspace::run("cargo", &command, &[])
 }
