@@ -1,7 +1,7 @@
 //! Files on disk: written whole or not at all, secrets for the owner only.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -116,10 +116,12 @@ fn new_file(folder: &Path, audience: Audience) -> std::io::Result<NamedTempFile>
 /// # Errors
 /// If the file cannot be opened or is a secret key with too wide permissions.
 pub(crate) fn open(path: &Path, kind: Kind) -> Result<(File, u64), FileErrorKind> {
-    let file = File::open(path)?;
+    let mut file = File::open(path)?;
     let metadata = file.metadata()?;
+    let found = first_kind(&mut file)?.unwrap_or(kind);
     #[cfg(unix)]
-    if kind == Kind::SecretKey {
+    // A file of another kind may be readable by all; its decoder says that the kind is wrong.
+    if kind == Kind::SecretKey && found == kind {
         use std::os::unix::fs::PermissionsExt;
         let mode = metadata.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
@@ -127,8 +129,16 @@ pub(crate) fn open(path: &Path, kind: Kind) -> Result<(File, u64), FileErrorKind
         }
     }
     #[cfg(not(unix))]
-    let _ = kind;
+    let _ = found;
     Ok((file, metadata.len()))
+}
+
+/// The kind that the first bytes tell; the file is at its start afterwards.
+fn first_kind(file: &mut File) -> std::io::Result<Option<Kind>> {
+    let mut magic = Vec::new();
+    Read::by_ref(file).take(8).read_to_end(&mut magic)?;
+    file.rewind()?;
+    Ok(Kind::of_magic(&magic))
 }
 
 /// The kind of a file by its magic; `None` if it is none of ours.
@@ -136,11 +146,7 @@ pub(crate) fn open(path: &Path, kind: Kind) -> Result<(File, u64), FileErrorKind
 /// # Errors
 /// If the file cannot be read.
 pub fn kind_of(path: &Path) -> Result<Option<Kind>, FileError> {
-    let read = || -> Result<Option<Kind>, FileErrorKind> {
-        let mut magic = Vec::new();
-        File::open(path)?.take(8).read_to_end(&mut magic)?;
-        Ok(Kind::of_magic(&magic))
-    };
+    let read = || -> Result<Option<Kind>, FileErrorKind> { Ok(first_kind(&mut File::open(path)?)?) };
     read().map_err(|kind| FileError { path: path.to_path_buf(), kind })
 }
 
@@ -183,5 +189,7 @@ mod tests {
         assert!(open(&path, Kind::SecretKey).is_ok());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         assert!(matches!(open(&path, Kind::SecretKey), Err(FileErrorKind::SecretReadable { mode: 0o640 })));
+        fs::write(&path, Kind::EvaluationKeys.magic()).unwrap();
+        assert!(open(&path, Kind::SecretKey).is_ok(), "no secret, so the decoder may say what it is");
     }
 }
