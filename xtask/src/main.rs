@@ -6,6 +6,7 @@ mod bench;
 mod bless;
 mod check;
 mod demo;
+mod fuzz;
 mod golden;
 mod models;
 mod slow;
@@ -31,6 +32,8 @@ enum Command {
     Demo(demo::Args),
     /// Accept the current output as the new snapshots
     Bless,
+    /// Feed changed files to every reader
+    Fuzz(fuzz::Args),
     /// Rewrite the golden and corrupt program files
     Golden,
     /// Run the slow tests that the default suite leaves out
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Command::Check => check::run(),
         Command::Demo(args) => demo::run(&args),
         Command::Bless => bless::run(),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Golden => golden::run(),
         Command::Slow(args) => slow::run(&args),
         Command::Bench(args) => bench::run(&args).map_err(std::io::Error::other),
