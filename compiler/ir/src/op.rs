@@ -169,46 +169,34 @@ impl Op {
     /// The constants the operation reads, in a fixed order.
     #[must_use]
     pub fn tensors(&self) -> Vec<TensorId> {
-        match self {
-            Self::Conv2d(conv) => std::iter::once(conv.weight).chain(conv.bias).collect(),
-            Self::Linear(linear) => std::iter::once(linear.weight).chain(linear.bias).collect(),
-            Self::BatchNorm { scale, shift } => vec![*scale, *shift],
-            Self::Poly { coeffs } | Self::Bivar { coeffs } => vec![*coeffs],
-            Self::Scale { factor } => vec![*factor],
-            Self::AddConst { value } => vec![*value],
-            Self::Input { .. }
-            | Self::Pool(_)
-            | Self::Add
-            | Self::Mul
-            | Self::Concat
-            | Self::Slice(_)
-            | Self::Pad(_)
-            | Self::Flatten
-            | Self::Output => Vec::new(),
-        }
+        let mut found = Vec::new();
+        self.clone().visit_tensors(|id| found.push(*id));
+        found
     }
 
     /// The same operation with every constant renamed by `rename`.
     #[must_use]
     pub fn map_tensors(&self, mut rename: impl FnMut(TensorId) -> TensorId) -> Self {
         let mut op = self.clone();
-        match &mut op {
-            Self::Conv2d(conv) => {
-                conv.weight = rename(conv.weight);
-                conv.bias = conv.bias.map(&mut rename);
-            }
-            Self::Linear(linear) => {
-                linear.weight = rename(linear.weight);
-                linear.bias = linear.bias.map(&mut rename);
+        op.visit_tensors(|id| *id = rename(*id));
+        op
+    }
+
+    /// Goes through the constants in a fixed order.
+    fn visit_tensors(&mut self, mut visit: impl FnMut(&mut TensorId)) {
+        match self {
+            Self::Conv2d(Conv2d { weight, bias, .. }) | Self::Linear(Linear { weight, bias }) => {
+                visit(weight);
+                bias.iter_mut().for_each(visit);
             }
             Self::BatchNorm { scale, shift } => {
-                *scale = rename(*scale);
-                *shift = rename(*shift);
+                visit(scale);
+                visit(shift);
             }
             Self::Poly { coeffs: id }
             | Self::Bivar { coeffs: id }
             | Self::Scale { factor: id }
-            | Self::AddConst { value: id } => *id = rename(*id),
+            | Self::AddConst { value: id } => visit(id),
             Self::Input { .. }
             | Self::Pool(_)
             | Self::Add
@@ -219,7 +207,6 @@ impl Op {
             | Self::Flatten
             | Self::Output => {}
         }
-        op
     }
 }
 
