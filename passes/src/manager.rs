@@ -77,6 +77,19 @@ impl Manager {
     /// # Errors
     /// When a pass fails, leaves a broken graph, or changes what the graph computes.
     pub fn run(&self, graph: &mut Graph, cx: &mut PassCx) -> Result<Vec<PassRun>, PassError> {
+        self.run_observed(graph, cx, &mut |_, _, _| ())
+    }
+
+    /// Runs the passes and shows each one, what it did and the graph it left behind.
+    ///
+    /// # Errors
+    /// As [`Manager::run`].
+    pub fn run_observed(
+        &self,
+        graph: &mut Graph,
+        cx: &mut PassCx,
+        observe: &mut dyn FnMut(&dyn Pass, &PassRun, &Graph),
+    ) -> Result<Vec<PassRun>, PassError> {
         let mut runs = Vec::new();
         for pass in &self.passes {
             let before = (self.options.compare > 0).then(|| graph.clone());
@@ -90,7 +103,7 @@ impl Manager {
             if let Some(before) = before {
                 compare(&before, graph, self.options.compare, name)?;
             }
-            runs.push(PassRun {
+            let run = PassRun {
                 name,
                 changed,
                 report: cx.take_report(),
@@ -99,7 +112,9 @@ impl Manager {
                 work: work(graph),
                 n_nodes: graph.len(),
                 printed: self.options.print_after.iter().any(|n| n == name).then(|| graph.to_string()),
-            });
+            };
+            observe(pass.as_ref(), &run, graph);
+            runs.push(run);
             if self.options.stop_after.as_deref() == Some(name) {
                 break;
             }

@@ -25,7 +25,7 @@ pub use graph::{Graph, Node, ValueRange};
 pub use ids::{MemberIdx, NodeId, TensorId};
 pub use infer::{ShapeError, infer};
 pub use op::{Conv2d, Divisor, Linear, Op, Pad, Pads, Pool, Slice};
-pub use print::{PrintOptions, number, print, print_node};
+pub use print::{PrintOptions, attributes, number, print, print_node};
 pub use shape::Shape;
 pub use tensor::{Scaled, Tensor, TensorData, TensorSizeError};
 pub use verify::{Fault, Verified, VerifyError, VerifyErrors, verify};

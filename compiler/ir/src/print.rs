@@ -110,7 +110,9 @@ fn line(graph: &Graph, names: &Names, id: NodeId) -> String {
     text
 }
 
-fn attributes(graph: &Graph, op: &Op) -> Vec<String> {
+/// What an operation has besides operands and constants, each as `name=value`, in a fixed order.
+#[must_use]
+pub fn attributes(graph: &Graph, op: &Op) -> Vec<String> {
     let mut out = Vec::new();
     match op {
         Op::Conv2d(Conv2d { weight, stride, pads, dilation, groups, .. }) => {
