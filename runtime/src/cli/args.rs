@@ -1,17 +1,28 @@
 //! The grammar of the command line.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::bytes::parse_bytes;
 use super::selection::Selection;
 
+/// Version of the command, and of the files it reads and writes.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "{} (program format {}, key and ciphertext format {})",
+        env!("CARGO_PKG_VERSION"),
+        fhe_bytecode::codec::VERSION,
+        crate::files::VERSION
+    )
+});
+
 /// Evaluate compiled networks on encrypted inputs.
 #[derive(Debug, Parser)]
 #[command(
     name = "fhe-run",
-    version,
+    version = VERSION.as_str(),
     max_term_width = 110,
     after_help = "\
 Examples:
@@ -21,7 +32,8 @@ Examples:
   fhe-run eval model.fhebc cat.ct --eval-keys me.evk -o result.ct
   fhe-run decrypt model.fhebc result.ct --secret-key me.key
 
-Exit codes: 0 done, 1 cannot do that, 2 usage, 3 a bug in fhe-run."
+Exit codes: 0 done, 1 cannot do that, 2 usage, 3 a bug in fhe-run, 130 interrupted.
+Results go to standard output, everything else to standard error. NO_COLOR is respected."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -92,6 +104,8 @@ pub(crate) struct Keygen {
     pub eval_keys: PathBuf,
     #[command(flatten)]
     pub insecure: InsecureArg,
+    #[command(flatten)]
+    pub summary: SummaryArg,
 }
 
 #[derive(Debug, Args)]
@@ -106,6 +120,8 @@ pub(crate) struct Encrypt {
     /// New ciphertext file
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
+    #[command(flatten)]
+    pub summary: SummaryArg,
 }
 
 #[derive(Debug, Args)]
@@ -122,6 +138,8 @@ pub(crate) struct Eval {
     pub output: PathBuf,
     #[command(flatten)]
     pub run: RunArgs,
+    #[command(flatten)]
+    pub summary: SummaryArg,
 }
 
 #[derive(Debug, Args)]
@@ -155,13 +173,13 @@ pub(crate) struct Infer {
 pub(crate) struct Demo {
     /// Program to evaluate
     pub program: PathBuf,
-    /// An input; without one, a random input is made
-    pub input: Option<PathBuf>,
-    /// Which sample of the input file
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub index: usize,
+    #[command(flatten)]
+    pub sample: SampleArgs,
     #[command(flatten)]
     pub run: RunArgs,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+    pub format: TextFormat,
     #[command(flatten)]
     pub insecure: InsecureArg,
 }
@@ -170,11 +188,8 @@ pub(crate) struct Demo {
 pub(crate) struct Bench {
     /// Program to measure
     pub program: PathBuf,
-    /// An input; without one, a random input is made
-    pub input: Option<PathBuf>,
-    /// Which sample of the input file
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub index: usize,
+    #[command(flatten)]
+    pub sample: SampleArgs,
     /// Measured evaluations; the median counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
@@ -210,6 +225,15 @@ pub(crate) struct InputArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SampleArgs {
+    /// An input; without one, a random input is made
+    pub input: Option<PathBuf>,
+    /// Which sample of the input file
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub index: usize,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// Memory for keys, ciphertexts and cached plaintexts, as in 8GiB (default: what is available)
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
@@ -233,6 +257,13 @@ pub(crate) struct ShowArgs {
     /// Write the result to a file instead
     #[arg(long = "result", value_name = "FILE")]
     pub result_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct SummaryArg {
+    /// Sum up on standard error, or as JSON on standard output
+    #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+    pub format: TextFormat,
 }
 
 #[derive(Debug, Clone, Copy, Args)]

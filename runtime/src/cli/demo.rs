@@ -2,7 +2,7 @@
 
 use fhe_bytecode::CheckedProgram;
 
-use super::args::{Demo, Infer};
+use super::args::{Demo, Infer, TextFormat};
 use super::error::CliError;
 use super::program::{Program, insecurity};
 use super::progress::Bar;
@@ -45,18 +45,23 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
 pub(crate) fn demo(args: &Demo, quiet: bool) -> Result<(), CliError> {
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
-    let sample = samples::load_one(&program.checked, args.input.as_deref(), args.index)?;
+    let sample = samples::load_one(&program.checked, &args.sample)?;
     let bar = Bar::new("evaluating", quiet);
     let report = run_demo(&program.checked, &sample.tensor, sample.label, memory_budget(&args.run), &bar)?;
     drop(bar);
     report_profile(&args.run, &report.profile)?;
-    print(&report.text)
+    match args.format {
+        TextFormat::Text => print(&report.text),
+        TextFormat::Json => print(&show::pretty(&report.json)),
+    }
 }
 
 /// A finished demo.
 pub struct DemoReport {
     /// For people.
     pub text: String,
+    /// The same for programs.
+    pub json: serde_json::Value,
     /// Where the time went.
     pub profile: Profile,
 }
@@ -75,10 +80,25 @@ pub fn run_demo(
     let mut seeds = SeedSource::os();
     let trial = Trial::new(program, Options { memory, n_evaluations: 1 }, &mut seeds)?;
     let outcome = trial.run(tensor, &mut seeds, observer)?;
-    let mut predictions = show::predictions(program, std::slice::from_ref(&outcome.decrypted), &[label], 5);
-    let table = predictions.pop().map_or(String::new(), |prediction| show::text(&prediction));
+    let predictions = show::predictions(program, std::slice::from_ref(&outcome.decrypted), &[label], 5);
+    let table: String = predictions.iter().map(show::text).collect();
     let text = format!("{table}\n{}", summary(program, &trial, &outcome));
-    Ok(DemoReport { text, profile: outcome.profile })
+    let json = serde_json::json!({
+        "predictions": predictions,
+        "same_class_as_clear": best(&outcome.decrypted) == best(&outcome.clear),
+        "max_abs_error": outcome.max_abs_error(),
+        "predicted_max_abs_error": program.spec().prediction.max_abs_error,
+        "keygen_seconds": trial.keygen_seconds,
+        "encrypt_seconds": outcome.encrypt_seconds,
+        "eval_seconds": outcome.eval_seconds,
+        "decrypt_seconds": outcome.decrypt_seconds,
+        "threads": rayon::current_num_threads(),
+        "key_bytes": trial.machine().memory().key_bytes,
+        "peak_rss_bytes": peak_rss_bytes(),
+        "log2_pq": program.params().log2_pq(),
+        "is_secure": program.params().is_secure(),
+    });
+    Ok(DemoReport { text, json, profile: outcome.profile })
 }
 
 fn summary(program: &CheckedProgram, trial: &Trial<'_>, outcome: &Outcome) -> String {

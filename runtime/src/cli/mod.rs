@@ -24,9 +24,10 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
+use anstyle::{AnsiColor, Style};
 use clap::{CommandFactory, Parser};
 
-use self::args::{Cli, Command};
+use self::args::{Cli, Command, TextFormat};
 pub use self::demo::{DemoReport, run_demo};
 pub use self::error::CliError;
 
@@ -38,7 +39,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         std::process::exit(130);
     });
     if let Err(error) = handler {
-        eprintln!("warning: Ctrl-C may leave temporary files: {error}");
+        complain(&format!("warning: Ctrl-C may leave temporary files: {error}"));
     }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -51,12 +52,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match catch_unwind(AssertUnwindSafe(|| dispatch(&cli))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
-            eprintln!("error: {}", chain(&error));
+            complain(&format!("error: {}", chain(&error)));
             error.exit_code()
         }
         // The panic has printed where it happened.
         Err(_) => {
-            eprintln!("error: this is a bug in fhe-run; please report it with the lines above");
+            complain("error: this is a bug in fhe-run; please report it with the lines above");
             ExitCode::from(3)
         }
     }
@@ -74,7 +75,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Keygen(args) => steps::keygen(args, quiet),
         Command::Encrypt(args) => steps::encrypt(args, quiet),
         Command::Eval(args) => steps::eval(args, quiet),
-        Command::Decrypt(args) => steps::decrypt(args, quiet),
+        Command::Decrypt(args) => steps::decrypt(args),
         Command::Infer(args) => demo::infer(args, quiet),
         Command::Demo(args) => demo::demo(args, quiet),
         Command::Bench(args) => bench::bench(args, quiet),
@@ -85,6 +86,12 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         }
         Command::Man => Ok(clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?),
     }
+}
+
+/// The whole grammar of the command line, for documents.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// An error and its causes on one line.
@@ -101,6 +108,24 @@ fn chain(error: &dyn Error) -> String {
         source = cause.source();
     }
     text
+}
+
+/// Says something on standard error; its first word is colored on a terminal, unless `NO_COLOR` is set.
+fn complain(text: &str) {
+    let color = if text.starts_with("error") { AnsiColor::Red } else { AnsiColor::Yellow };
+    let style = Style::new().bold().fg_color(Some(color.into()));
+    let (word, rest) = text.split_at(text.find(':').map_or(0, |at| at + 1));
+    anstream::eprintln!("{style}{word}{style:#}{rest}");
+}
+
+/// Sums up what a command did that has no other result: in words unless `quiet`, or as JSON.
+fn sum_up(format: TextFormat, quiet: bool, words: &str, fields: &serde_json::Value) -> Result<(), CliError> {
+    match format {
+        TextFormat::Json => return print(&show::pretty(fields)),
+        TextFormat::Text if !quiet => eprintln!("{words}"),
+        TextFormat::Text => {}
+    }
+    Ok(())
 }
 
 /// Writes a result to standard output.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, program_fingerprint};
 use fhe_bytecode::{CheckedProgram, Fingerprint, Params};
 
+use super::complain;
 use super::error::CliError;
 use crate::files::{Expected, Role};
 
@@ -28,7 +29,7 @@ impl Program {
         let checked = decode(&bytes, DEFAULT_LIMIT).map_err(wrong)?;
         let fingerprint = program_fingerprint(&bytes).unwrap_or(Fingerprint([0; 32]));
         if let Some(reason) = insecurity(checked.params()) {
-            eprintln!("warning: {}: {reason}", path.display());
+            complain(&format!("warning: {}: {reason}", path.display()));
         }
         Ok(Self { path: path.to_path_buf(), checked, fingerprint })
     }

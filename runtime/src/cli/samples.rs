@@ -7,7 +7,7 @@ use fhe_input::{ImageShape, InputError, Normalization, read_samples};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
-use super::args::InputArgs;
+use super::args::{InputArgs, SampleArgs};
 use super::error::CliError;
 
 /// One input and, if its file tells it, its true class.
@@ -26,12 +26,9 @@ pub(crate) fn load(program: &CheckedProgram, args: &InputArgs) -> Result<Vec<Sam
 }
 
 /// One sample of a file, or a random one if there is no file.
-pub(crate) fn load_one(
-    program: &CheckedProgram,
-    path: Option<&Path>,
-    index: usize,
-) -> Result<Sample, CliError> {
-    match path {
+pub(crate) fn load_one(program: &CheckedProgram, args: &SampleArgs) -> Result<Sample, CliError> {
+    let index = args.index;
+    match args.input.as_deref() {
         None => Ok(Sample { tensor: random_tensor(program), label: None }),
         Some(path) => {
             let mut samples = load_file(program, path, index..index.saturating_add(1))?;

@@ -7,7 +7,7 @@ use fhe_bytecode::CheckedProgram;
 use super::args::{ResultFormat, ShowArgs};
 use super::error::CliError;
 use super::prediction::{Prediction, decimals_for_error, label_of, to_npy};
-use super::print;
+use super::{complain, print};
 use crate::files::{Audience, write_atomically};
 
 /// Refuses a combination of options before any work is done.
@@ -26,7 +26,7 @@ pub(crate) fn show(
     args: &ShowArgs,
 ) -> Result<(), CliError> {
     if args.raw {
-        eprintln!("warning: unrounded decrypted values must never reach the server (docs/security.md)");
+        complain("warning: unrounded decrypted values must never reach the server (docs/security.md)");
     }
     let predictions = predictions(program, scores, labels, args.top);
     let text = match (args.format, args.raw) {

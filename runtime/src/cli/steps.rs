@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
+use serde_json::json;
+
 use super::args::{Decrypt, Encrypt, Eval, Keygen};
 use super::error::CliError;
 use super::program::Program;
 use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
-use super::{samples, show};
+use super::{samples, show, sum_up};
 use crate::ckks::{Context, SecretKey, SeedSource};
 use crate::files::{self, Ciphertexts, FileError, FileErrorKind, Kind, Stored};
-use crate::vm::memory::show_bytes;
+use crate::vm::memory::{peak_rss_bytes, show_bytes};
 use crate::vm::{Client, Machine, Options, Profile, VmError, check_memory, key_request};
 
 /// Makes a secret key and evaluation keys.
@@ -29,18 +31,23 @@ pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
     files::generate_evaluation_keys(&args.eval_keys, &context, &key, &request, &mut seeds, &mut progress)?;
     drop(bar);
     files::write_secret_key(&args.secret_key, &context, &key)?;
-    if !quiet {
-        let bytes = std::fs::metadata(&args.eval_keys).map_or(0, |metadata| metadata.len());
-        eprintln!("key {}", key.id());
-        eprintln!("{}: secret key, keep it", args.secret_key.display());
-        eprintln!(
-            "{}: {} evaluation keys, {}, for the server",
-            args.eval_keys.display(),
-            request.len(),
-            show_bytes(bytes)
-        );
-    }
-    Ok(())
+    let (n_keys, bytes) =
+        (request.len(), std::fs::metadata(&args.eval_keys).map_or(0, |metadata| metadata.len()));
+    let words = format!(
+        "key {}\n{}: secret key, keep it\n{}: {n_keys} evaluation keys, {}, for the server",
+        key.id(),
+        args.secret_key.display(),
+        args.eval_keys.display(),
+        show_bytes(bytes)
+    );
+    let fields = json!({
+        "key": key.id().to_string(),
+        "secret_key": args.secret_key,
+        "eval_keys": args.eval_keys,
+        "n_eval_keys": n_keys,
+        "eval_keys_bytes": bytes,
+    });
+    sum_up(args.summary.format, quiet, &words, &fields)
 }
 
 /// Encrypts inputs.
@@ -56,10 +63,9 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
     let n_samples = samples.len();
     let ciphertexts = Ciphertexts { key_id: client.key().id(), samples };
     files::write_ciphertexts(&args.output, &context, &program.expected_input(), &ciphertexts)?;
-    if !quiet {
-        eprintln!("{}: {n_samples} encrypted input(s)", args.output.display());
-    }
-    Ok(())
+    let words = format!("{}: {n_samples} encrypted input(s)", args.output.display());
+    let fields = json!({ "output": args.output, "inputs": n_samples, "key": client.key().id().to_string() });
+    sum_up(args.summary.format, quiet, &words, &fields)
 }
 
 /// Evaluates a program on encrypted inputs.
@@ -95,17 +101,22 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     report_profile(&args.run, &Profile::joined(profiles))?;
     let ciphertexts = Ciphertexts { key_id, samples: results };
     files::write_ciphertexts(&args.output, &context, &program.expected_result(), &ciphertexts)?;
-    if !quiet {
-        eprintln!(
-            "{}: {n_evaluations} encrypted result(s), evaluated in {seconds:.2} s",
-            args.output.display()
-        );
-    }
-    Ok(())
+    let words = format!(
+        "{}: {n_evaluations} encrypted result(s), evaluated in {seconds:.2} s",
+        args.output.display()
+    );
+    let fields = json!({
+        "output": args.output,
+        "results": n_evaluations,
+        "seconds": seconds,
+        "peak_rss_bytes": peak_rss_bytes(),
+        "threads": rayon::current_num_threads(),
+    });
+    sum_up(args.summary.format, quiet, &words, &fields)
 }
 
 /// Decrypts results.
-pub(crate) fn decrypt(args: &Decrypt, _quiet: bool) -> Result<(), CliError> {
+pub(crate) fn decrypt(args: &Decrypt) -> Result<(), CliError> {
     show::check_args(&args.show)?;
     let program = Program::load(&args.program)?;
     let (context, client) = client(&program, &args.secret_key)?;

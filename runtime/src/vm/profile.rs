@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
+use super::memory::rss_bytes;
+
 /// One executed operation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Event {
@@ -17,6 +19,9 @@ pub struct Event {
     pub start: f64,
     /// Seconds it took.
     pub seconds: f64,
+    /// Memory of the process afterwards, where the operating system tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resident_bytes: Option<u64>,
 }
 
 /// Collects events while a program runs.
@@ -57,6 +62,7 @@ impl Recorder {
             operation,
             start: start.as_secs_f64(),
             seconds: took.as_secs_f64(),
+            resident_bytes: rss_bytes(),
         });
     }
 
