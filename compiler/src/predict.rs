@@ -1,6 +1,6 @@
 //! Predictions about a program: time, memory and error, in all and layer by layer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fhe_bytecode::{CheckedProgram, CostModel, Level, MapId, Op, PlaintextKey, Prediction, Rotation};
 
@@ -43,7 +43,7 @@ pub fn predict(program: &mut CheckedProgram, schedule: &Schedule, layer_errors: 
     }
     let keys = program.spec().rotation_keys.iter().map(|k| k.level).chain(program.spec().relin_level);
     prediction.key_bytes = keys.map(|level| params.key_bytes(level)).sum();
-    prediction.ciphertext_bytes = most_ciphertext_bytes(program);
+    prediction.ciphertext_bytes = live_ciphertext_bytes(program).into_iter().max().unwrap_or(0);
     program.set_predictions(prediction, &layers);
 }
 
@@ -81,9 +81,12 @@ fn working_level(program: &CheckedProgram, index: usize) -> Level {
     }
 }
 
-fn most_ciphertext_bytes(program: &CheckedProgram) -> u64 {
-    let mut alive: std::collections::BTreeMap<u32, u64> = std::collections::BTreeMap::new();
-    let (mut now, mut most) = (0, 0);
+/// Bytes of the ciphertexts alive once each instruction has its result.
+#[must_use]
+pub fn live_ciphertext_bytes(program: &CheckedProgram) -> Vec<u64> {
+    let mut alive: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut now = 0;
+    let mut live = Vec::with_capacity(program.spec().instructions.len());
     for (index, instruction) in program.spec().instructions.iter().enumerate() {
         if let (Some(dst), Some(fact)) = (instruction.op.dst(), program.fact(index)) {
             let bytes = (2 * fact.level.n_towers() * program.params().n() * 8) as u64;
@@ -91,11 +94,11 @@ fn most_ciphertext_bytes(program: &CheckedProgram) -> u64 {
                 alive.insert(register.0, bytes);
                 now += bytes;
             }
-            most = most.max(now);
         }
+        live.push(now);
         if let Op::Free { src } | Op::Output { src } = &instruction.op {
             now -= src.iter().filter_map(|register| alive.remove(&register.0)).sum::<u64>();
         }
     }
-    most
+    live
 }

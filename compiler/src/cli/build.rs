@@ -1,15 +1,14 @@
 //! `fhec build`: an ONNX model to a program file.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 use fhe_bytecode::{Origin, Preprocessing, codec};
 use fhe_input::ImageShape;
 use fhec_ir::{Graph, verify};
-use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+use fhec_passes::{Config, Manager, ManagerOptions, Pass, PassCx, PassRun, pipeline};
 use indicatif::ProgressBar;
 
-use super::output::{parse_bytes, summary, write_atomically};
+use super::output::{Form, complain, parse_bytes, print_json, spinner, summary, write_atomically};
 use super::{Outcome, relu};
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::emit::Labels;
@@ -42,6 +41,16 @@ pub(super) struct Args {
     /// Write a report about the program, as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Sum up on standard error, or print the report as JSON
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    request: Request,
+}
+
+/// What may be asked of a build, whatever becomes of its program.
+#[derive(Debug, clap::Args)]
+pub(super) struct Request {
     /// How channels share ciphertexts
     #[arg(long, value_enum, default_value_t = LayoutChoice::Auto)]
     layout: LayoutChoice,
@@ -90,35 +99,58 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
-    let spinner = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
-    spinner.enable_steady_tick(Duration::from_millis(200));
-    let result = compile(args, &spinner);
+    let spinner = spinner(quiet);
+    let result = compile(&args.models, &args.request, &spinner, &mut |_| ());
     spinner.finish_and_clear();
-    let (report, bytes) = result.map_err(|d| vec![d])?;
+    let built = result.map_err(|d| vec![d])?;
+    let bytes = codec::encode(&built.program);
+    let report = BuildReport::new(&built, bytes.len());
     write_atomically(&args.output, &bytes).map_err(|d| vec![d])?;
     if let Some(path) = &args.report {
         let json = serde_json::to_vec_pretty(&report)
             .map_err(|e| vec![Diagnostic::bug(format!("the report cannot be written: {e}"))])?;
         write_atomically(path, &json).map_err(|d| vec![d])?;
     }
+    if args.format == Form::Json {
+        return print_json(&report);
+    }
     if !quiet {
         eprint!("{}", summary(&report, &args.output));
-        if args.calibrate.is_none() {
-            eprintln!(
-                "values were measured on random inputs; `--calibrate IMAGES` measures them on real ones"
+        if args.request.calibrate.is_none() {
+            complain(
+                "note: values were measured on random inputs; `--calibrate IMAGES` measures them on real ones",
             );
         }
     }
     Ok(())
 }
 
-fn compile(args: &Args, spinner: &ProgressBar) -> Result<(BuildReport, Vec<u8>), Diagnostic> {
-    let name = args.models[0].display().to_string();
-    let imported = imported(args, spinner)?;
-    let labels = labels(args, &imported)?;
+/// A point in a build that a report tells about.
+pub(super) enum Point<'a> {
+    /// The model was read.
+    Imported(&'a Graph),
+    /// A pass ran.
+    Passed(&'a dyn Pass, &'a PassRun, &'a Graph),
+    /// All passes ran.
+    Optimized(&'a Graph),
+}
+
+/// Compiles a model, or several as an ensemble, and shows the graph on its way.
+pub(super) fn compile(
+    models: &[PathBuf],
+    args: &Request,
+    spinner: &ProgressBar,
+    observe: &mut dyn FnMut(Point<'_>),
+) -> Result<Built, Diagnostic> {
+    let name = models[0].display().to_string();
+    let imported = imported(models, args, spinner)?;
+    observe(Point::Imported(&imported.graph));
+    let labels = labels(&models[0], args, &imported)?;
     let calibration = calibration(args, &imported, &labels.preprocessing)?;
     spinner.set_message(format!("running the passes on {name}"));
-    let graph = optimized(args, imported.graph, &calibration).map_err(|e| Diagnostic::pass(&name, &e))?;
+    let graph =
+        optimized(args, imported.graph, &calibration, observe).map_err(|e| Diagnostic::pass(&name, &e))?;
+    observe(Point::Optimized(&graph));
     let verified = verify(&graph).map_err(|e| Diagnostic::bug(format!("{name}: {e}")))?;
     spinner.set_message(format!("scheduling {name}"));
     let mut options = BuildOptions {
@@ -147,14 +179,13 @@ fn compile(args: &Args, spinner: &ProgressBar) -> Result<(BuildReport, Vec<u8>),
             Err(error) => return Err(diagnostic(&name, &error)),
         }
     }
-    let bytes = codec::encode(&built.program);
-    Ok((BuildReport::new(&built, bytes.len()), bytes))
+    Ok(built)
 }
 
 /// The model, or the ensemble of all models with what the first file says about using it.
-fn imported(args: &Args, spinner: &ProgressBar) -> Result<Imported, Diagnostic> {
-    let mut members = Vec::with_capacity(args.models.len());
-    for path in &args.models {
+fn imported(models: &[PathBuf], args: &Request, spinner: &ProgressBar) -> Result<Imported, Diagnostic> {
+    let mut members = Vec::with_capacity(models.len());
+    for path in models {
         let name = path.display().to_string();
         spinner.set_message(format!("reading {name}"));
         let options = ImportOptions { relu: args.relu };
@@ -180,20 +211,23 @@ fn keeps_classes(built: &Built, calibration: &[Vec<f64>]) -> Result<bool, Diagno
 }
 
 fn optimized(
-    args: &Args,
+    args: &Request,
     mut graph: Graph,
     calibration: &[Vec<f64>],
+    observe: &mut dyn FnMut(Point<'_>),
 ) -> Result<Graph, fhec_passes::PassError> {
     let redistribute = !args.no_redistribute;
     let config = Config { fuse: !args.no_fuse, forward: redistribute, backward: redistribute, finish: true };
     let manager = Manager::new(pipeline(config), ManagerOptions::default())?;
     let mut cx = PassCx::default();
     cx.calibration = calibration.iter().map(|sample| vec![sample.clone()]).collect();
-    manager.run(&mut graph, &mut cx)?;
+    manager.run_observed(&mut graph, &mut cx, &mut |pass, run, graph| {
+        observe(Point::Passed(pass, run, graph));
+    })?;
     Ok(graph)
 }
 
-fn ring_degrees(args: &Args) -> Result<std::ops::RangeInclusive<u32>, Diagnostic> {
+fn ring_degrees(args: &Request) -> Result<std::ops::RangeInclusive<u32>, Diagnostic> {
     let allowed = fhe_bytecode::params::LOG_N_RANGE;
     match (args.log_n, args.toy) {
         (Some(log_n), toy) if toy || allowed.contains(&log_n) => Ok(log_n..=log_n),
@@ -206,7 +240,7 @@ fn ring_degrees(args: &Args) -> Result<std::ops::RangeInclusive<u32>, Diagnostic
     }
 }
 
-fn labels(args: &Args, imported: &Imported) -> Result<Labels, Diagnostic> {
+fn labels(model: &Path, args: &Request, imported: &Imported) -> Result<Labels, Diagnostic> {
     let from_model = imported.preprocessing.as_ref();
     let pick = |given: &Vec<f64>, stored: Option<&Vec<f64>>| {
         if given.is_empty() { stored.cloned().unwrap_or_default() } else { given.clone() }
@@ -232,7 +266,7 @@ fn labels(args: &Args, imported: &Imported) -> Result<Labels, Diagnostic> {
         let what = format!("{} labels for {n_scores} scores", classes.len());
         return Err(Diagnostic::new(Kind::Usage, what));
     }
-    let model = args.models[0].file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    let model = model.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     Ok(Labels {
         origin: Origin {
             model,
@@ -247,7 +281,7 @@ fn labels(args: &Args, imported: &Imported) -> Result<Labels, Diagnostic> {
 }
 
 fn calibration(
-    args: &Args,
+    args: &Request,
     imported: &Imported,
     preprocessing: &Preprocessing,
 ) -> Result<Vec<Vec<f64>>, Diagnostic> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use fhe_bytecode::CheckedProgram;
 
 use super::Outcome;
+use super::output::print;
 use super::program::read_program;
 use crate::diagnostics::Diagnostic;
 
@@ -45,8 +46,7 @@ pub(super) fn run(args: &Args) -> Outcome {
         }
         Form::Ron => program.spec().to_ron().map_err(|e| bug(e.to_string()))?,
     };
-    println!("{}", text.trim_end());
-    Ok(())
+    print(&text)
 }
 
 /// Parameters, then the instructions with what they define, layer by layer.

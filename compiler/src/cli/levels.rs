@@ -1,11 +1,10 @@
 //! `fhec levels`: what a model costs in levels, pass by pass.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use fhec_passes::Config;
-use indicatif::ProgressBar;
 
+use super::output::{complain, print, spinner};
 use super::{Outcome, relu};
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::fit::FitSpec;
@@ -71,10 +70,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     if args.list_passes {
-        for (name, summary) in pass_list() {
-            println!("{name:20} {summary}");
-        }
-        return Ok(());
+        let lines: Vec<String> =
+            pass_list().iter().map(|(name, summary)| format!("{name:20} {summary}")).collect();
+        return print(&lines.join("\n"));
     }
     let mut reports = Vec::new();
     let mut failures = Vec::new();
@@ -85,7 +83,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
         }
     }
     if !reports.is_empty() {
-        print!("{}", render(&reports, args.format, args.timings));
+        print(&render(&reports, args.format, args.timings))?;
     }
     failures.sort_by_key(|d| std::cmp::Reverse(d.kind.exit_code()));
     if failures.is_empty() { Ok(()) } else { Err(failures) }
@@ -93,13 +91,12 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
 
 fn report(path: &Path, args: &Args, quiet: bool) -> Result<ModelLevels, Diagnostic> {
     let name = path.display().to_string();
-    let spinner = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
-    spinner.enable_steady_tick(Duration::from_millis(200));
+    let spinner = spinner(quiet);
     spinner.set_message(format!("reading {name}"));
     let mut imported = import_file(path, &ImportOptions { relu: args.relu })
         .map_err(|error| Diagnostic::import(&name, &error))?;
     if !quiet {
-        spinner.suspend(|| imported.notes.iter().for_each(|note| eprintln!("note: {note}")));
+        spinner.suspend(|| imported.notes.iter().for_each(|note| complain(&format!("note: {note}"))));
     }
     if let Some(degree) = args.degree {
         imported.graph = with_degree(&imported.graph, usize::from(degree))
@@ -111,7 +108,7 @@ fn report(path: &Path, args: &Args, quiet: bool) -> Result<ModelLevels, Diagnost
     let mut report = analysis.report;
     if args.verify {
         spinner.set_message(format!("comparing with {name}"));
-        report.agreement = verified(path, &name, args, &imported, &analysis.graph)?;
+        report.agreement = verified(path, &name, args, &imported, &analysis.graph, quiet)?;
     }
     Ok(report)
 }
@@ -138,11 +135,14 @@ fn verified(
     args: &Args,
     imported: &Imported,
     graph: &fhec_ir::Graph,
+    quiet: bool,
 ) -> Result<Option<Agreement>, Diagnostic> {
     if args.degree.is_some() || imported.has_replacements() {
-        eprintln!(
-            "note: {name}: activations were changed, so only the passes are compared, not the original model"
-        );
+        if !quiet {
+            complain(&format!(
+                "note: {name}: activations were changed, so only the passes are compared, not the original model"
+            ));
+        }
         return Ok(None);
     }
     let oracle =

@@ -7,17 +7,27 @@ mod levels;
 mod output;
 mod program;
 mod relu;
+mod report;
 mod simulate;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use self::output::complain;
 use crate::diagnostics::{Diagnostic, Kind};
 
 /// Compiles neural networks with polynomial activations to leveled homomorphic programs.
 #[derive(Debug, Parser)]
-#[command(name = "fhec", version, arg_required_else_help = true)]
+#[command(
+    name = "fhec",
+    version = VERSION.as_str(),
+    arg_required_else_help = true,
+    after_help = "Exit codes: 0 done, 1 cannot do that, 2 usage, 3 a bug in fhec.\n\
+        Results go to standard output, everything else to standard error. NO_COLOR is respected."
+)]
 struct Cli {
     /// Print results and errors only
     #[arg(long, short, global = true)]
@@ -32,6 +42,8 @@ enum Command {
     Build(Box<build::Args>),
     /// Show what is in a program
     Inspect(inspect::Args),
+    /// Write a page about a model or a program: graphs, levels, time, memory and noise
+    Report(Box<report::Args>),
     /// Run a program in the clear, with the noise of encryption, over a data set
     Simulate(simulate::Args),
     /// Show what a model costs in levels, pass by pass
@@ -46,13 +58,40 @@ enum Command {
     Man,
 }
 
+/// Version of the command, and of the program files it writes and reads.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    format!("{} (program format {})", env!("CARGO_PKG_VERSION"), fhe_bytecode::codec::VERSION)
+});
+
+/// The whole grammar of the command line, for documents.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Parses the command line, runs the command, and maps the result to an exit code.
 pub fn main() -> ExitCode {
     keep_contained_panics_silent();
     let cli = Cli::parse();
-    let result = match &cli.command {
+    // The panic has printed where it happened.
+    let result = catch_unwind(AssertUnwindSafe(|| dispatch(&cli)))
+        .unwrap_or_else(|_| Err(vec![Diagnostic::bug("fhec stopped unexpectedly")]));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(diagnostics) => {
+            for diagnostic in &diagnostics {
+                complain(&diagnostic.to_string());
+            }
+            diagnostics.first().map_or(ExitCode::FAILURE, |d| ExitCode::from(d.kind.exit_code()))
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Outcome {
+    match &cli.command {
         Command::Build(args) => build::run(args, cli.quiet),
         Command::Inspect(args) => inspect::run(args),
+        Command::Report(args) => report::run(args, cli.quiet),
         Command::Simulate(args) => simulate::run(args, cli.quiet),
         Command::Levels(args) => levels::run(args, cli.quiet),
         Command::Completions { shell } => {
@@ -62,15 +101,6 @@ pub fn main() -> ExitCode {
         Command::Man => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout()).map_err(|e| {
             vec![Diagnostic::new(Kind::Cannot, format!("the manual page cannot be written: {e}"))]
         }),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(diagnostics) => {
-            for diagnostic in &diagnostics {
-                eprintln!("{diagnostic}");
-            }
-            diagnostics.first().map_or(ExitCode::FAILURE, |d| ExitCode::from(d.kind.exit_code()))
-        }
     }
 }
 

@@ -2,9 +2,54 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use indicatif::ProgressBar;
 
 use crate::diagnostics::{Diagnostic, Kind};
-use crate::report::BuildReport;
+use crate::report::{BuildReport, show_bytes};
+
+/// How a command writes what it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Form {
+    /// For people
+    Text,
+    /// For other programs
+    Json,
+}
+
+/// Writes a result to standard output.
+pub(super) fn print(text: &str) -> Result<(), Vec<Diagnostic>> {
+    let written = writeln!(std::io::stdout(), "{}", text.trim_end());
+    written.map_err(|e| vec![Diagnostic::new(Kind::Cannot, format!("the result cannot be written: {e}"))])
+}
+
+/// Writes a value to standard output as JSON.
+pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), Vec<Diagnostic>> {
+    let json = serde_json::to_string_pretty(value)
+        .map_err(|e| vec![Diagnostic::bug(format!("the result cannot be printed: {e}"))])?;
+    print(&json)
+}
+
+/// Says something on standard error; its first word is colored on a terminal, unless `NO_COLOR` is set.
+pub(super) fn complain(text: &str) {
+    let color = match text.split(':').next() {
+        Some("error") => AnsiColor::Red,
+        Some("warning") => AnsiColor::Yellow,
+        _ => AnsiColor::Cyan,
+    };
+    let style = Style::new().bold().fg_color(Some(color.into()));
+    let (word, rest) = text.split_at(text.find(':').map_or(0, |at| at + 1));
+    anstream::eprintln!("{style}{word}{style:#}{rest}");
+}
+
+/// Something that turns while a command works; hidden when nobody looks.
+pub(super) fn spinner(quiet: bool) -> ProgressBar {
+    let spinner = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+    spinner.enable_steady_tick(Duration::from_millis(200));
+    spinner
+}
 
 /// Writes a file that is there completely or not at all.
 pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
@@ -28,7 +73,7 @@ pub(super) fn summary(report: &BuildReport, path: &Path) -> String {
     };
     format!(
         "{}: {} levels, N = {}, log2(PQ) = {:.0}, {security}\n\
-         {} layout, {} rotation keys ({:.2} GiB), plaintexts {:.2} GiB, about {:.1} core-seconds\n\
+         {} layout, {} rotation keys ({}), plaintexts {}, about {:.1} core-seconds\n\
          expected error {:.2e} (deviation), {:.1} bits below the largest score\n",
         path.display(),
         report.levels,
@@ -36,16 +81,12 @@ pub(super) fn summary(report: &BuildReport, path: &Path) -> String {
         report.log2_pq,
         report.layout,
         report.rotation_keys,
-        gib(report.key_bytes),
-        gib(report.plaintext_bytes),
+        show_bytes(report.key_bytes),
+        show_bytes(report.plaintext_bytes),
         report.predicted_seconds,
         report.predicted_error,
         report.predicted_precision_bits,
     )
-}
-
-fn gib(bytes: u64) -> f64 {
-    bytes as f64 / (1u64 << 30) as f64
 }
 
 /// Bytes with an optional unit K, M, G or T (powers of 1024).

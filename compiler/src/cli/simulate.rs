@@ -7,17 +7,10 @@ use fhe_input::{ImageShape, Normalization, read_samples};
 use indicatif::ProgressBar;
 
 use super::Outcome;
+use super::output::{Form, print, print_json};
 use super::program::read_program;
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::simulate::{Simulation, simulate};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
-    /// For people
-    Text,
-    /// For other programs
-    Json,
-}
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -70,14 +63,9 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
         simulate(&program, &samples, args.seed, &|| bar.inc(1)).map_err(|e| cannot(e.to_string()))?;
     bar.finish_and_clear();
     match args.format {
-        Form::Json => {
-            let json = serde_json::to_string_pretty(&simulation)
-                .map_err(|e| vec![Diagnostic::bug(format!("the result cannot be printed: {e}"))])?;
-            println!("{json}");
-        }
-        Form::Text => print!("{}", text(&simulation)),
+        Form::Json => print_json(&simulation),
+        Form::Text => print(&text(&simulation)),
     }
-    Ok(())
 }
 
 fn text(simulation: &Simulation) -> String {
@@ -91,10 +79,10 @@ fn text(simulation: &Simulation) -> String {
         simulation.max_abs_error,
         simulation.max_abs_result,
     );
-    out.push_str("\nlayer                             bits left   lost\n");
+    let width = simulation.layers.iter().map(|l| l.name.chars().count()).max().unwrap_or(0).max(5);
+    let _ = writeln!(out, "\n{:width$}   bits left      lost", "layer");
     for layer in &simulation.layers {
-        let name: String = layer.name.chars().take(32).collect();
-        let _ = writeln!(out, "{name:32} {:9.1} {:7.1}", layer.bits_left, layer.bits_lost);
+        let _ = writeln!(out, "{:width$}   {:9.1} {:9.1}", layer.name, layer.bits_left, layer.bits_lost);
     }
     out
 }

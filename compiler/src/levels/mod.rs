@@ -125,14 +125,7 @@ pub struct Analysis {
 /// When a pass fails or an option names a pass that does not exist.
 pub fn analyze(model: &str, graph: &Graph, options: &LevelsOptions) -> Result<Analysis, PassError> {
     check_names(options)?;
-    let mut rows = Vec::new();
-    for (name, config) in [("none", Config::NONE), ("F", Config::F), ("R", Config::R), ("FR", Config::FR)] {
-        let mut copy = graph.clone();
-        let manager_options = ManagerOptions { compare: options.compare, ..ManagerOptions::default() };
-        run(&mut copy, config, options, manager_options)?;
-        let depth = depths(&copy).total();
-        rows.push(row(name, &copy, depth));
-    }
+    let mut rows = partial_rows(graph, options)?;
     let mut last = graph.clone();
     let manager_options = ManagerOptions {
         compare: options.compare,
@@ -141,7 +134,7 @@ pub fn analyze(model: &str, graph: &Graph, options: &LevelsOptions) -> Result<An
         ..ManagerOptions::default()
     };
     let (runs, elapsed) = run(&mut last, Config::ALL, options, manager_options)?;
-    rows.push(row("FRT", &last, depths(&last).total().div_ceil(SUBLEVELS)));
+    rows.push(last_row(&last));
     let report = ModelLevels {
         model: model.to_owned(),
         degree: degree::highest(graph),
@@ -158,6 +151,28 @@ pub fn analyze(model: &str, graph: &Graph, options: &LevelsOptions) -> Result<An
         agreement: None,
     };
     Ok(Analysis { report, graph: last })
+}
+
+/// The configurations that leave something out, each run on a copy of the graph.
+///
+/// # Errors
+/// When a pass fails.
+pub fn partial_rows(graph: &Graph, options: &LevelsOptions) -> Result<Vec<Row>, PassError> {
+    let mut rows = Vec::new();
+    for (name, config) in [("none", Config::NONE), ("F", Config::F), ("R", Config::R), ("FR", Config::FR)] {
+        let mut copy = graph.clone();
+        let manager_options = ManagerOptions { compare: options.compare, ..ManagerOptions::default() };
+        run(&mut copy, config, options, manager_options)?;
+        let depth = depths(&copy).total();
+        rows.push(row(name, &copy, depth));
+    }
+    Ok(rows)
+}
+
+/// The row of a graph that all passes ran on, with tower reuse.
+#[must_use]
+pub fn last_row(graph: &Graph) -> Row {
+    row("FRT", graph, depths(graph).total().div_ceil(SUBLEVELS))
 }
 
 /// The passes of the full pipeline with their summaries.

@@ -1,10 +1,10 @@
 //! The build report: what was built, what it needs and what it is expected to do.
 
-use fhe_bytecode::{CheckedProgram, Op};
+use fhe_bytecode::CheckedProgram;
 use serde::Serialize;
 
+use super::layers::work;
 use crate::pipeline::Built;
-use crate::predict::plaintexts;
 
 /// Everything `fhec build --report` tells.
 #[derive(Clone, Debug, Serialize)]
@@ -64,7 +64,7 @@ pub struct BuildReport {
 }
 
 /// One layer of a [`BuildReport`].
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct LayerReport {
     /// Name in the model.
     pub name: String,
@@ -98,7 +98,6 @@ impl BuildReport {
         let (params, prediction) = (program.params(), &program.spec().prediction);
         let bits = |primes: &[u64]| primes.iter().map(|&p| (p as f64).log2()).collect();
         let cap = params.security_cap();
-        let output = built.placed.circuit.outputs[0];
         let input_towers = program.spec().input.level.n_towers();
         Self {
             n: params.n(),
@@ -124,21 +123,29 @@ impl BuildReport {
             predicted_encode_seconds: prediction.encode_seconds,
             predicted_error: built.schedule.error,
             predicted_max_abs_error: prediction.max_abs_error,
-            predicted_precision_bits: (built.stats.peak[output.index()] / built.schedule.error).log2(),
+            predicted_precision_bits: precision_bits(built),
             program_bytes,
             layers: layers(built, program),
         }
     }
 }
 
+/// Bits between the largest result seen and the deviation of its error.
+#[must_use]
+pub fn precision_bits(built: &Built) -> f64 {
+    let output = built.placed.circuit.outputs[0];
+    (built.stats.peak[output.index()] / built.schedule.error).log2()
+}
+
 fn layers(built: &Built, program: &CheckedProgram) -> Vec<LayerReport> {
     let total = built.schedule.error.powi(2).max(f64::MIN_POSITIVE);
-    let mut reports: Vec<LayerReport> = built
+    built
         .placed
         .circuit
         .ids()
         .zip(&program.spec().layers)
-        .map(|(id, layer)| {
+        .zip(work(program))
+        .map(|((id, layer), work)| {
             let layout = &built.placed.layouts[id.index()];
             let position = built.positions.of(id);
             let of_value = built.schedule.contributions.iter().filter(|c| c.value == id);
@@ -149,25 +156,13 @@ fn layers(built: &Built, program: &CheckedProgram) -> Vec<LayerReport> {
                 shape: layout.shape().to_string(),
                 ciphertexts: layout.n_cts(),
                 spare_slots: layout.spare_slots(),
+                rotations: work.rotations,
+                plaintext_products: work.plaintext_products,
+                plaintexts: work.plaintexts,
+                ciphertext_products: work.ciphertext_products,
                 seconds: layer.seconds,
                 error_share: variance / total,
-                ..LayerReport::default()
             }
         })
-        .collect();
-    for (index, instruction) in program.spec().instructions.iter().enumerate() {
-        let report = &mut reports[instruction.layer.index()];
-        match &instruction.op {
-            Op::Linear { map, .. } => {
-                let counts = program.map(*map).plan.counts();
-                report.rotations += counts.rotations();
-                report.plaintext_products += counts.terms;
-                let level = program.fact(index).map_or(fhe_bytecode::Level(0), |f| f.level);
-                report.plaintexts += plaintexts(program, *map, level).count;
-            }
-            Op::Square { dst, .. } | Op::Mul { dst, .. } => report.ciphertext_products += dst.len(),
-            _ => {}
-        }
-    }
-    reports
+        .collect()
 }

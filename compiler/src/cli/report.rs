@@ -1,0 +1,110 @@
+//! `fhec report`: a page about a model or a program.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use fhe_bytecode::{CheckedProgram, codec};
+use indicatif::ProgressBar;
+
+use super::Outcome;
+use super::build::{Point, Request, compile};
+use super::output::{spinner, write_atomically};
+use super::program::read_program;
+use crate::diagnostics::{Diagnostic, Kind};
+use crate::levels::{LevelsOptions, last_row, partial_rows};
+use crate::report::{Measured, Page, Stages, precision_bits};
+
+/// Largest profile that is read.
+const MAX_PROFILE_BYTES: u64 = 256 << 20;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  fhec report model.onnx -o report.html
+  fhec report model.onnx -o report.html --calibrate images/ --layout packed
+  fhec report model.fhebc -o report.html
+  fhe-run bench model.fhebc --profile profile.json && fhec report model.fhebc -o report.html --profile profile.json
+
+A model is built in memory, with the options of `fhec build`; a program is shown as it is, so these options change nothing.
+The page needs no network and no other file.")]
+pub(super) struct Args {
+    /// ONNX file (several are an ensemble), or a program file
+    #[arg(required = true, value_name = "MODEL")]
+    models: Vec<PathBuf>,
+    /// HTML file to write
+    #[arg(long, short)]
+    output: PathBuf,
+    /// Show measured times and memory: JSON that `fhe-run bench` or `fhe-run eval` wrote with its `--profile`
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+    #[command(flatten)]
+    request: Request,
+}
+
+pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
+    let spinner = spinner(quiet);
+    let written = page(args, &spinner).and_then(|html| write_atomically(&args.output, html.as_bytes()));
+    spinner.finish_and_clear();
+    written.map_err(|d| vec![d])?;
+    if !quiet {
+        eprintln!("{}: open it in a browser", args.output.display());
+    }
+    Ok(())
+}
+
+fn page(args: &Args, spinner: &ProgressBar) -> Result<String, Diagnostic> {
+    if is_program(&args.models[0]) {
+        if args.models.len() > 1 {
+            return Err(Diagnostic::new(Kind::Usage, "a report is about one program"));
+        }
+        let program = read_program(&args.models[0])?;
+        let measured = measured(args, &program)?;
+        let page =
+            Page { program: &program, stages: None, precision_bits: None, measured: measured.as_ref() };
+        return Ok(page.html());
+    }
+    let mut stages = Stages::default();
+    let mut failed = None;
+    let built = compile(&args.models, &args.request, spinner, &mut |point| match point {
+        Point::Imported(graph) => {
+            stages = Stages::imported(graph);
+            match partial_rows(graph, &LevelsOptions::default()) {
+                Ok(rows) => stages.configurations = rows,
+                Err(error) => failed = Some(error),
+            }
+        }
+        Point::Passed(pass, run, graph) => stages.push(run, pass.summary(), graph),
+        Point::Optimized(graph) => stages.configurations.push(last_row(graph)),
+    })?;
+    if let Some(error) = failed {
+        return Err(Diagnostic::pass(&args.models[0].display().to_string(), &error));
+    }
+    let measured = measured(args, &built.program)?;
+    let page = Page {
+        program: &built.program,
+        stages: Some(&stages),
+        precision_bits: Some(precision_bits(&built)),
+        measured: measured.as_ref(),
+    };
+    Ok(page.html())
+}
+
+/// Whether a file begins like a program.
+fn is_program(path: &Path) -> bool {
+    let mut start = [0; codec::MAGIC.len()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == codec::MAGIC
+}
+
+fn measured(args: &Args, program: &CheckedProgram) -> Result<Option<Measured>, Diagnostic> {
+    let Some(path) = &args.profile else { return Ok(None) };
+    let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", path.display()));
+    let size = std::fs::metadata(path).map_err(|e| cannot(format!("cannot be read: {e}")))?.len();
+    if size > MAX_PROFILE_BYTES {
+        return Err(cannot(format!("{size} bytes is more than a profile may have")));
+    }
+    let json = std::fs::read(path).map_err(|e| cannot(format!("cannot be read: {e}")))?;
+    Measured::new(&json, program).map(Some).map_err(|e| {
+        cannot(e.to_string())
+            .with_help("measure the same program with `fhe-run bench model.fhebc --profile profile.json`")
+    })
+}

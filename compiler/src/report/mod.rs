@@ -1,0 +1,29 @@
+//! Reports about a build: figures for programs ([`BuildReport`]) and a page for people ([`Page`]).
+//!
+//! The page is one file without any reference to another: styles and script are embedded, charts are inline SVG, and
+//! everything that comes from a model is escaped where it is written ([`html`]).
+
+mod build;
+mod chart;
+mod columns;
+mod drawing;
+mod edges;
+mod figures;
+mod graph_svg;
+mod html;
+mod lanes;
+mod layers;
+mod page;
+mod profile;
+mod program_drawing;
+mod stages;
+mod tables;
+mod tensor_drawing;
+mod units;
+
+pub use build::{BuildReport, LayerReport, precision_bits};
+pub use layers::{Layer, LayerKind, layers};
+pub use page::Page;
+pub use profile::{Measured, ProfileError};
+pub use stages::{Stage, Stages};
+pub use units::bytes as show_bytes;
