@@ -6,7 +6,7 @@ mod bench;
 mod bless;
 mod check;
 mod demo;
-mod fuzz;
+mod docs;
 mod golden;
 mod models;
 mod slow;
@@ -30,10 +30,10 @@ enum Command {
     Check,
     /// Build a shipped model and evaluate it on an encrypted picture
     Demo(demo::Args),
+    /// Bring the command pages up to date and run the commands that the documents show
+    Docs(docs::Args),
     /// Accept the current output as the new snapshots
     Bless,
-    /// Feed changed files to every reader
-    Fuzz(fuzz::Args),
     /// Rewrite the golden and corrupt program files
     Golden,
     /// Run the slow tests that the default suite leaves out
@@ -48,8 +48,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Check => check::run(),
         Command::Demo(args) => demo::run(&args),
+        Command::Docs(args) => docs::run(&args),
         Command::Bless => bless::run(),
-        Command::Fuzz(args) => fuzz::run(&args),
         Command::Golden => golden::run(),
         Command::Slow(args) => slow::run(&args),
         Command::Bench(args) => bench::run(&args).map_err(std::io::Error::other),
