@@ -147,7 +147,12 @@ impl<'a> Encoder<'a> {
 impl Encoding {
     /// Residues of one tower in NTT form.
     pub(super) fn transform_tower(&self, tower: &Tower, out: &mut [u64]) {
-        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max);
+        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max, false);
+    }
+
+    /// As [`Encoding::transform_tower`], but only for inner products; true says that the result is in doubles.
+    pub(super) fn transform_for_products(&self, tower: &Tower, out: &mut [u64]) -> bool {
+        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max, true)
     }
 }
 

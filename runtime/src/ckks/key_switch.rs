@@ -2,122 +2,178 @@
 //!
 //! The digit of a polynomial c for a group of towers with product D is the integer polynomial [c·…]_D, centered,
 //! written over all towers and special primes. Σ digitⱼ·keyⱼ is P times c·s' under the new secret, plus an
-//! error that the division by P makes small. Data is laid out tower by tower, because inner products read
-//! one tower of every digit and stream the key once.
+//! error that the division by P makes small. Digits are transformed tower by tower where they are multiplied, for all
+//! keys that share them, so they never leave the cache for memory.
+
+use std::sync::Arc;
 
 use fhe_bytecode::Level;
 use rayon::prelude::*;
 
 use super::Context;
 use super::keys::KeySwitchKey;
-use crate::ring::convert::Weighted;
-use crate::ring::scalar::{Mode, Term};
-use crate::ring::{Buffer, Coeff, NttForm, Poly};
+use crate::ring::scalar::{End, Mode, Term};
+use crate::ring::{Automorphism, Basis, Buffer, Lifted, NttForm, Poly};
 
-/// The digits of one polynomial, in NTT form over the key basis of its level.
-pub(super) struct Digits {
+/// Both halves of a ciphertext over some basis.
+pub(super) type Halves = [Poly<NttForm>; 2];
+
+/// The digits of one polynomial, as centered numbers over the towers of each digit.
+pub(super) struct Digits<'a> {
     level: Level,
-    n: usize,
-    n_digits: usize,
-    /// Tower by tower; within a tower, digit by digit.
-    data: Buffer,
+    c: &'a Poly<NttForm>,
+    lifted: Vec<Lifted>,
 }
 
-impl Digits {
-    /// The residues of one digit in the tower at position `i` of the key basis.
-    fn tower(&self, i: usize, digit: usize) -> &[u64] {
-        let start = (i * self.n_digits + digit) * self.n;
-        &self.data[start..start + self.n]
-    }
+/// What a decomposed polynomial is multiplied by, and what becomes of the sums.
+pub(super) struct Switch<'a> {
+    /// The key.
+    pub(super) key: &'a KeySwitchKey,
+    /// Added to the first half, over the key basis.
+    pub(super) first: Option<&'a Poly<NttForm>>,
+    /// Applied to both halves.
+    pub(super) permute: Option<Arc<Automorphism>>,
 }
 
 /// Decomposes a polynomial at `level`.
-pub(super) fn decompose(context: &Context, level: Level, c: &Poly<NttForm>) -> Digits {
-    let ring = context.ring();
-    let n = ring.n();
+pub(super) fn decompose<'a>(context: &Context, level: Level, c: &'a Poly<NttForm>) -> Digits<'a> {
     let n_q = level.n_towers();
-    let n_digits = context.params().n_digits(level);
     let size = context.params().digit_size();
-    let coeffs: Poly<Coeff> = ring.inverse(c.clone());
-    let weighted: Vec<Weighted> = (0..n_digits)
+    let lifted = (0..context.params().n_digits(level))
         .into_par_iter()
         .map(|digit| {
             let towers = digit * size..((digit + 1) * size).min(n_q);
-            let x: Vec<&[u64]> = towers.map(|i| coeffs.tower(i)).collect();
-            context.digit(digit, n_q).weigh(ring, &x)
+            let x: Vec<&[u64]> = towers.map(|i| c.tower(i)).collect();
+            context.digit(digit, n_q).lift(context.ring(), &x)
         })
         .collect();
-    let basis = context.key_basis(level);
-    let mut data = Buffer::unset(basis.len() * n_digits * n);
-    data.par_chunks_exact_mut(n).enumerate().for_each(|(chunk, out)| {
-        let (i, digit) = (chunk / n_digits, chunk % n_digits);
-        if i < n_q && i / size == digit {
-            out.copy_from_slice(c.tower(i));
-        } else {
-            let target = ring.tower_index(basis, i);
-            context.digit(digit, n_q).convert(&weighted[digit], target, out);
-            ring.towers()[target].ntt.forward(out);
-        }
-    });
-    Digits { level, n, n_digits, data }
+    Digits { level, c, lifted }
 }
 
-/// Both halves of Σ digitⱼ·keyⱼ over the key basis; `first` is added to the first half, if given.
-pub(super) fn multiply(
-    context: &Context,
-    digits: &Digits,
-    key: &KeySwitchKey,
-    first: Option<Poly<NttForm>>,
-) -> [Poly<NttForm>; 2] {
+impl Digits<'_> {
+    /// Transforms every digit in the tower at position `i` of the key basis, into one part of `scratch` each.
+    ///
+    /// Returns for each digit its transform and whether it is in doubles.
+    fn transform<'s>(
+        &'s self,
+        context: &Context,
+        i: usize,
+        scratch: &'s mut [u64],
+    ) -> Vec<(&'s [u64], bool)> {
+        let ring = context.ring();
+        let (n_q, size) = (self.level.n_towers(), context.params().digit_size());
+        let target = ring.tower_index(context.key_basis(self.level), i);
+        let digits = self.lifted.iter().zip(scratch.chunks_exact_mut(ring.n())).enumerate();
+        digits
+            .map(|(digit, (lifted, out))| {
+                if i < n_q && i / size == digit {
+                    return (self.c.tower(i), false);
+                }
+                let converter = context.digit(digit, n_q);
+                let doubles = converter.forward(ring, lifted, target, out, End::Doubles);
+                (&*out, doubles)
+            })
+            .collect()
+    }
+}
+
+/// Both halves of Σ digitⱼ·keyⱼ over the key basis, for each key.
+pub(super) fn multiply(context: &Context, digits: &Digits<'_>, switches: &[Switch<'_>]) -> Vec<Halves> {
     let ring = context.ring();
-    let basis = context.key_basis(digits.level);
-    let mode = if first.is_some() { Mode::Add } else { Mode::Set };
-    let mut sums = match first {
-        Some(first) => [first, ring.zero(basis)],
-        None => [ring.unset(basis), ring.unset(basis)],
-    };
-    let [first, second] = &mut sums;
-    first
-        .data_mut()
-        .par_chunks_exact_mut(digits.n)
-        .zip(second.data_mut().par_chunks_exact_mut(digits.n))
-        .enumerate()
-        .for_each(|(i, (first, second))| {
-            let terms: Vec<Term<'_>> = (0..digits.n_digits)
-                .map(|digit| Term { x: digits.tower(i, digit), y: key.tower(digit, digits.level, i) })
+    let (n, basis) = (ring.n(), context.key_basis(digits.level));
+    let mut sums: Vec<Halves> = switches.iter().map(|_| [ring.unset(basis), ring.unset(basis)]).collect();
+    by_tower(&mut sums, n, basis).into_par_iter().enumerate().for_each(|(i, sums)| {
+        let mut scratch = Buffer::unset((digits.lifted.len() + 2) * n);
+        let (own, scratch) = scratch.split_at_mut(2 * n);
+        let transforms = digits.transform(context, i, scratch);
+        for (switch, sums) in switches.iter().zip(sums) {
+            let terms: Vec<Term<'_>> = transforms
+                .iter()
+                .enumerate()
+                .map(|(digit, &(x, doubles))| Term {
+                    x,
+                    doubles,
+                    y: switch.key.tower(digit, digits.level, i),
+                })
                 .collect();
-            ring.tower(basis, i).kernels.dot2([first, second], &terms, mode);
-        });
+            let kernels = &ring.tower(basis, i).kernels;
+            let dot = |[a, b]: [&mut [u64]; 2]| {
+                let mode = match switch.first {
+                    Some(first) => {
+                        a.copy_from_slice(first.tower(i));
+                        b.fill(0);
+                        Mode::Add
+                    }
+                    None => Mode::Set,
+                };
+                kernels.dot2([a, b], &terms, mode);
+            };
+            match &switch.permute {
+                None => dot(sums),
+                Some(automorphism) => {
+                    let (first, second) = own.split_at_mut(n);
+                    dot([first, second]);
+                    sums.into_iter()
+                        .zip(own.chunks_exact(n))
+                        .for_each(|(sum, own)| automorphism.apply(sum, own));
+                }
+            }
+        }
+    });
     sums
 }
 
-/// Divides by P and rounds: from the key basis of `level` to its towers.
-pub(super) fn mod_down(context: &Context, level: Level, poly: &Poly<NttForm>) -> Poly<NttForm> {
-    let ring = context.ring();
-    let (basis, n_q) = (context.key_basis(level), level.n_towers());
-    let n = ring.n();
-    let mut special = Buffer::copy_of(&poly.data()[n_q * n..]);
-    special
-        .par_chunks_exact_mut(n)
-        .enumerate()
-        .for_each(|(k, residues)| ring.tower(basis, n_q + k).ntt.inverse(residues));
-    let x: Vec<&[u64]> = special.chunks_exact(n).collect();
-    let weighted = context.special().weigh(ring, &x);
-    let mut out = ring.unset(context.basis(level));
-    ring.for_each_tower(&mut out, |tower, i, out| {
-        context.special().convert(&weighted, i, out);
-        tower.ntt.forward(out);
-        tower.kernels.sub_mul_scalar_from(out, poly.tower(i), context.p_inv(i));
-    });
-    out
+/// For each tower, its part of every pair of halves.
+pub(super) fn by_tower<'a>(
+    halves: impl IntoIterator<Item = &'a mut Halves>,
+    n: usize,
+    basis: Basis,
+) -> Vec<Vec<[&'a mut [u64]; 2]>> {
+    let mut towers: Vec<Vec<[&mut [u64]; 2]>> = (0..basis.len()).map(|_| Vec::new()).collect();
+    for [first, second] in halves {
+        let parts = first.data_mut().chunks_exact_mut(n).zip(second.data_mut().chunks_exact_mut(n));
+        towers.iter_mut().zip(parts).for_each(|(tower, (first, second))| tower.push([first, second]));
+    }
+    towers
 }
 
-/// The two halves of c·s' under the key's target secret, at `level`.
-pub(super) fn switch(
+/// What is done to a polynomial after its division by P, while it is in the cache.
+#[derive(Default)]
+pub(super) struct Then<'a> {
+    /// Added first.
+    pub(super) add: Option<&'a Poly<NttForm>>,
+    /// Applied afterwards.
+    pub(super) permute: Option<&'a Automorphism>,
+}
+
+/// Divides by P and rounds: from the key basis of `level` to its towers.
+pub(super) fn mod_down(
     context: &Context,
     level: Level,
-    digits: &Digits,
-    key: &KeySwitchKey,
-) -> [Poly<NttForm>; 2] {
-    multiply(context, digits, key, None).map(|sum| mod_down(context, level, &sum))
+    poly: &Poly<NttForm>,
+    then: &Then<'_>,
+) -> Poly<NttForm> {
+    let ring = context.ring();
+    let (basis, n_q) = (context.key_basis(level), level.n_towers());
+    let x: Vec<&[u64]> = (n_q..basis.len()).map(|i| poly.tower(i)).collect();
+    let lifted = context.special().lift(ring, &x);
+    let mut out = ring.unset(context.basis(level));
+    ring.for_each_tower(&mut out, |tower, i, out| {
+        let divide = |out: &mut [u64]| {
+            let end = End::Divided { a: poly.tower(i), w: context.p_inv(i) };
+            context.special().forward(ring, &lifted, i, out, end);
+            if let Some(add) = then.add {
+                tower.kernels.add_assign(out, add.tower(i));
+            }
+        };
+        match then.permute {
+            None => divide(out),
+            Some(automorphism) => {
+                let mut own = Buffer::unset(ring.n());
+                divide(&mut own);
+                automorphism.apply(out, &own);
+            }
+        }
+    });
+    out
 }

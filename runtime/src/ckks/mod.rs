@@ -39,7 +39,6 @@ mod fft;
 mod key_switch;
 mod keys;
 pub mod linear;
-mod parts;
 mod random;
 mod rotation;
 mod secret_key;

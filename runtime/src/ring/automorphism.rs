@@ -16,7 +16,7 @@ pub struct Automorphism {
     /// For each block, where its four entries come from inside the source block, two bits each.
     orders: Vec<u8>,
     #[cfg(target_arch = "x86_64")]
-    token: Option<simd::FmaToken>,
+    token: Option<simd::Avx2>,
 }
 
 impl Automorphism {
@@ -45,7 +45,7 @@ impl Automorphism {
             blocks,
             orders,
             #[cfg(target_arch = "x86_64")]
-            token: simd::FmaToken::detect(),
+            token: simd::Avx2::detect(),
         }
     }
 

@@ -9,10 +9,26 @@ use super::simd;
 pub enum Instructions {
     /// Whatever the CPU has.
     Best,
-    /// AVX2 and FMA where the CPU has them and the prime is small enough, even where wider vectors exist.
+    /// Our kernels with eight lanes (AVX512) where the CPU has them and the prime is small enough, never the
+    /// library's transforms there.
+    Avx512,
+    /// Our kernels with four lanes (AVX2 and FMA), likewise.
     Avx2,
     /// Plain scalar code; the reference.
     Scalar,
+}
+
+impl Instructions {
+    /// The vectors that double-precision kernels may use for this prime, if any.
+    pub(super) fn width(self, modulus: Modulus) -> Option<simd::Width> {
+        let width = match self {
+            Self::Best => simd::Width::detect(),
+            Self::Avx512 => simd::Width::eight(),
+            Self::Avx2 => simd::Width::four(),
+            Self::Scalar => None,
+        };
+        width.filter(|_| modulus.value() < simd::FMA_PRIME_BOUND)
+    }
 }
 
 /// Element-wise operations modulo one prime; all residues in [0, q), results canonical.
@@ -31,7 +47,7 @@ impl Kernels {
         Self {
             modulus,
             #[cfg(target_arch = "x86_64")]
-            fma: fma_token(modulus, instructions).map(|token| simd::FmaPointwise::new(token, modulus)),
+            fma: instructions.width(modulus).map(|width| simd::FmaPointwise::new(width, modulus)),
         }
     }
 
@@ -72,6 +88,15 @@ impl Kernels {
         scalar::mul_into(self.modulus, out, a, b);
     }
 
+    /// The three products of (a₀ + a₁·s)².
+    pub fn square_into(&self, out: [&mut [u64]; 3], a: [&[u64]; 2]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.square_into(out, a);
+        }
+        scalar::square_into(self.modulus, out, a);
+    }
+
     /// a ← a·w.
     pub fn mul_scalar_assign(&self, a: &mut [u64], w: ShoupConstant) {
         #[cfg(target_arch = "x86_64")]
@@ -99,15 +124,6 @@ impl Kernels {
         scalar::dot2(self.modulus, sums, terms, mode);
     }
 
-    /// y ← x·w, overflow ← overflow + y/q; one source of a base conversion.
-    pub fn weigh(&self, y: &mut [u64], x: &[u64], w: ShoupConstant, overflow: &mut [f64]) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(fma) = &self.fma {
-            return fma.weigh(y, x, w, overflow);
-        }
-        scalar::weigh(self.modulus, y, x, w, overflow);
-    }
-
     /// Rounds to the nearest integers, ties to even.
     pub fn round(&self, x: &mut [f64]) {
         #[cfg(target_arch = "x86_64")]
@@ -125,13 +141,4 @@ impl Kernels {
         }
         scalar::reduce_f64(self.modulus, out, x);
     }
-}
-
-/// The right to use double-precision kernels for this prime, if the CPU and the choice allow it.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn fma_token(modulus: Modulus, instructions: Instructions) -> Option<simd::FmaToken> {
-    if instructions == Instructions::Scalar || modulus.value() >= simd::FMA_PRIME_BOUND {
-        return None;
-    }
-    simd::FmaToken::detect()
 }

@@ -7,6 +7,7 @@
 pub mod automorphism;
 pub mod buffer;
 pub mod convert;
+mod engine;
 pub mod kernels;
 pub mod modulus;
 pub mod ntt;
@@ -18,7 +19,7 @@ mod tower;
 
 pub use automorphism::Automorphism;
 pub use buffer::Buffer;
-pub use convert::BaseConverter;
+pub use convert::{BaseConverter, Lifted};
 pub use kernels::Kernels;
 pub use modulus::Modulus;
 pub use ntt::Ntt;

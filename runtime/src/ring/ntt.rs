@@ -1,15 +1,15 @@
 //! The negacyclic transform of one prime: coefficients in order to values in bit-reversed order.
 //!
 //! Entry i of the transform of f is f(ψ^(2·rev(i)+1)), where ψ is the root of order 2N that the library picks
-//! and rev reverses log2 N bits. The inverse divides by N. Two engines give the same bits: the library's
-//! (AVX512, AVX2 or scalar, any prime), and ours in double precision, which is faster on AVX2 below 2^50.
+//! and rev reverses log2 N bits. The inverse divides by N.
 
 use std::sync::OnceLock;
 
+use super::engine::Engine;
 use super::kernels::{Instructions, Kernels};
 use super::modulus::Modulus;
-#[cfg(target_arch = "x86_64")]
-use super::simd;
+use super::scalar::{self, Conversion, End};
+use super::simd::FMA_PRIME_BOUND;
 
 /// A transform plan for one prime and one size.
 #[derive(Clone, Debug)]
@@ -21,13 +21,6 @@ pub struct Ntt {
     instructions: Instructions,
     /// `smaller[k]` transforms n/2^(k+1) coefficients with the root ψ^(2^(k+1)); made on first use.
     smaller: Vec<OnceLock<Option<Box<Ntt>>>>,
-}
-
-#[derive(Clone, Debug)]
-enum Engine {
-    Library(concrete_ntt::prime64::Plan),
-    #[cfg(target_arch = "x86_64")]
-    Fma(simd::FmaNtt),
 }
 
 impl Ntt {
@@ -50,39 +43,61 @@ impl Ntt {
 
     /// Short name of the engine, for benches.
     pub fn engine_name(&self) -> &'static str {
-        match &self.engine {
-            Engine::Library(plan) if plan.use_ifma() => "library-ifma",
-            Engine::Library(_) => "library",
-            #[cfg(target_arch = "x86_64")]
-            Engine::Fma(_) => "avx2-fma",
-        }
+        self.engine.name()
     }
 
     /// Coefficients in [0, q) to values in [0, q).
     pub fn forward(&self, buf: &mut [u64]) {
-        match &self.engine {
-            Engine::Library(plan) => plan.fwd(buf),
-            #[cfg(target_arch = "x86_64")]
-            Engine::Fma(plan) => plan.forward(buf),
-        }
+        self.engine.forward(buf);
     }
 
     /// Transforms a polynomial in X^k given by its n/k integral coefficients, k = n / out.len() a power of two.
     ///
-    /// Its full transform has every entry of the result k times in a row. `max` bounds the coefficients.
+    /// Its full transform has every entry of the result k times in a row. `max` bounds the coefficients. The result
+    /// is residues; if `doubles` is asked for, it may be doubles for inner products, and true says that it is.
     ///
     /// # Panics
     /// When the lengths differ or do not divide the size.
-    pub fn forward_f64(&self, kernels: &Kernels, out: &mut [u64], coeffs: &[f64], max: f64) {
-        #[cfg(target_arch = "x86_64")]
-        if let Engine::Fma(plan) = &self.subring(out.len()).map_or(&self.engine, |smaller| &smaller.engine)
-            && coeffs.len() == plan.size()
-            && max <= self.modulus.value() as f64
-        {
-            return plan.forward_f64(out, coeffs);
+    pub fn forward_f64(
+        &self,
+        kernels: &Kernels,
+        out: &mut [u64],
+        coeffs: &[f64],
+        max: f64,
+        doubles: bool,
+    ) -> bool {
+        let plan = self.subring(out.len()).unwrap_or(self);
+        if out.len() == plan.n && max <= self.modulus.value() as f64 {
+            // The engine may take doubles as they are.
+            if plan.engine.forward_f64(out, coeffs, doubles) {
+                return doubles;
+            }
         }
         kernels.reduce_f64(out, coeffs);
         self.forward_subring(out);
+        false
+    }
+
+    /// The transform of a base conversion, as `end` wants it; true says that the result is doubles.
+    ///
+    /// # Panics
+    /// When a length differs from the size.
+    pub fn forward_converted(
+        &self,
+        kernels: &Kernels,
+        out: &mut [u64],
+        from: Conversion<'_>,
+        end: End<'_>,
+    ) -> bool {
+        if from.max < FMA_PRIME_BOUND && self.engine.forward_converted(out, from, end) {
+            return matches!(end, End::Doubles);
+        }
+        scalar::convert(self.modulus, out, from.y, from.constants);
+        self.forward(out);
+        if let End::Divided { a, w } = end {
+            kernels.sub_mul_scalar_from(out, a, w);
+        }
+        false
     }
 
     /// Transforms a polynomial in X^k given by its n/k residues, as [`Ntt::forward_f64`].
@@ -122,37 +137,11 @@ impl Ntt {
 
     /// Values in [0, q) to coefficients in [0, q).
     pub fn inverse(&self, buf: &mut [u64]) {
-        match &self.engine {
-            Engine::Library(plan) => {
-                plan.inv(buf);
-                plan.normalize(buf);
-            }
-            #[cfg(target_arch = "x86_64")]
-            Engine::Fma(plan) => plan.inverse(buf),
-        }
-    }
-}
-
-impl Engine {
-    #[cfg(target_arch = "x86_64")]
-    fn choose(
-        plan: concrete_ntt::prime64::Plan,
-        q: Modulus,
-        n: usize,
-        root: u64,
-        instructions: Instructions,
-    ) -> Self {
-        let wider = instructions == Instructions::Best && plan.use_ifma();
-        match super::kernels::fma_token(q, instructions) {
-            Some(token) if !wider && n >= simd::FmaNtt::MIN_SIZE => {
-                Self::Fma(simd::FmaNtt::new(token, q, n, root))
-            }
-            _ => Self::Library(plan),
-        }
+        self.inverse_times(buf, 1);
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
-    fn choose(plan: concrete_ntt::prime64::Plan, _: Modulus, _: usize, _: u64, _: Instructions) -> Self {
-        Self::Library(plan)
+    /// [`Ntt::inverse`] times a residue, which costs nothing more.
+    pub fn inverse_times(&self, buf: &mut [u64], factor: u64) {
+        self.engine.inverse(self.modulus, buf, factor);
     }
 }

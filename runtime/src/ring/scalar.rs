@@ -9,8 +9,37 @@ use super::modulus::{Modulus, ShoupConstant};
 pub struct Term<'a> {
     /// The shared factor.
     pub x: &'a [u64],
+    /// Whether `x` holds the bits of integral doubles, any representatives of their residues, instead of integers.
+    pub doubles: bool,
     /// The factors for the first and for the second sum.
     pub y: [&'a [u64]; 2],
+}
+
+/// A base conversion to one prime: Σ yₖ·cₖ, see [`convert`].
+#[derive(Clone, Copy, Debug)]
+pub struct Conversion<'a> {
+    /// Signed numbers, as [`center`] leaves them.
+    pub y: &'a [&'a [u64]],
+    /// The constants, residues of the target.
+    pub constants: &'a [u64],
+    /// An upper bound of the numbers' magnitude.
+    pub max: u64,
+}
+
+/// What becomes of the values of a transform.
+#[derive(Clone, Copy, Debug)]
+pub enum End<'a> {
+    /// Residues in [0, q).
+    Residues,
+    /// Anything that an inner product reads; see [`Term`].
+    Doubles,
+    /// (a - value)·w, in [0, q).
+    Divided {
+        /// Residues in [0, q), in the order of the values.
+        a: &'a [u64],
+        /// The factor.
+        w: ShoupConstant,
+    },
 }
 
 /// Whether a kernel replaces what its result held or adds to it.
@@ -23,11 +52,13 @@ pub enum Mode {
 }
 
 /// a ← a + b.
+#[inline(always)]
 pub fn add_assign(q: Modulus, a: &mut [u64], b: &[u64]) {
     a.iter_mut().zip(b).for_each(|(a, &b)| *a = q.add(*a, b));
 }
 
 /// a ← a - b.
+#[inline(always)]
 pub fn sub_assign(q: Modulus, a: &mut [u64], b: &[u64]) {
     a.iter_mut().zip(b).for_each(|(a, &b)| *a = q.sub(*a, b));
 }
@@ -42,6 +73,14 @@ pub fn mul_into(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
     let run = a.len() / b.len();
     for ((out, a), &b) in out.chunks_exact_mut(run).zip(a.chunks_exact(run)).zip(b) {
         out.iter_mut().zip(a).for_each(|(out, &a)| *out = q.mul(a, b));
+    }
+}
+
+/// The three products of (a₀ + a₁·s)²: a₀², 2·a₀·a₁ and a₁².
+pub fn square_into(q: Modulus, out: [&mut [u64]; 3], a: [&[u64]; 2]) {
+    let [c0, c1, c2] = out;
+    for ((((c0, c1), c2), &a0), &a1) in c0.iter_mut().zip(c1).zip(c2).zip(a[0]).zip(a[1]) {
+        (*c0, *c1, *c2) = (q.mul(a0, a0), q.mul(q.add(a0, a0), a1), q.mul(a1, a1));
     }
 }
 
@@ -68,7 +107,9 @@ pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
                 let mut wide = u128::from(*sum);
                 for term in batch {
                     let run = term.y[h].len() / term.x.len();
-                    wide += u128::from(term.x[i / run]) * u128::from(term.y[h][i]);
+                    let x = term.x[i / run];
+                    let x = if term.doubles { q.reduce_f64(f64::from_bits(x)) } else { x };
+                    wide += u128::from(x) * u128::from(term.y[h][i]);
                 }
                 *sum = q.reduce_u128(wide);
             }
@@ -76,12 +117,17 @@ pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
     }
 }
 
-/// Prepares one source of a base conversion: y ← x·w, overflow ← overflow + y/d.
-pub fn weigh(d: Modulus, y: &mut [u64], x: &[u64], w: ShoupConstant, overflow: &mut [f64]) {
-    let reciprocal = 1.0 / d.value() as f64;
-    for ((y, &x), v) in y.iter_mut().zip(x).zip(overflow) {
-        *y = d.mul_shoup(x, w);
-        *v += *y as f64 * reciprocal;
+/// Centers the sources of a base conversion with residues yₖ in [0, dₖ): with v = round(Σ yₖ/dₖ), the first v of
+/// them get yₖ - dₖ. Signed results, as the words of two's complement.
+pub fn center(y: &mut [&mut [u64]], moduli: &[Modulus]) {
+    let len = y.first().map_or(0, |y| y.len());
+    let reciprocals: Vec<f64> = moduli.iter().map(|d| 1.0 / d.value() as f64).collect();
+    for i in 0..len {
+        let sum = y.iter().zip(&reciprocals).fold(0.0, |sum, (y, r)| sum + y[i] as f64 * r);
+        let count = sum.round_ties_even() as usize;
+        for (y, d) in y.iter_mut().zip(moduli).take(count) {
+            y[i] = y[i].wrapping_sub(d.value());
+        }
     }
 }
 
@@ -90,16 +136,18 @@ pub fn round(x: &mut [f64]) {
     x.iter_mut().for_each(|x| *x = x.round_ties_even());
 }
 
-/// Base conversion to one prime: out ← Σ yᵢ·cᵢ - v·d.
-///
-/// `y` are residues of other primes (any words below 2^61), `overflow` small counts v held as doubles.
-pub fn convert(q: Modulus, out: &mut [u64], y: &[&[u64]], constants: &[u64], overflow: &[f64], product: u64) {
-    for (i, out) in out.iter_mut().enumerate() {
-        let mut wide = u128::from(q.neg(product)) * u128::from(overflow[i] as u64);
-        for (y, &c) in y.iter().zip(constants) {
-            wide += u128::from(y[i]) * u128::from(c);
+/// Base conversion to one prime: out ← Σ yₖ·cₖ for signed yₖ below 2^61 in magnitude, as [`center`] leaves them.
+pub fn convert(q: Modulus, out: &mut [u64], y: &[&[u64]], constants: &[u64]) {
+    // Sixteen products stay below 2^126.
+    const BATCH: usize = 16;
+    out.fill(0);
+    for (y, constants) in y.chunks(BATCH).zip(constants.chunks(BATCH)) {
+        for (i, out) in out.iter_mut().enumerate() {
+            let products = y.iter().zip(constants).map(|(y, &c)| i128::from(y[i] as i64) * i128::from(c));
+            let wide = products.sum::<i128>() + i128::from(*out);
+            let rest = q.reduce_u128(wide.unsigned_abs());
+            *out = if wide < 0 { q.neg(rest) } else { rest };
         }
-        *out = q.reduce_u128(wide);
     }
 }
 

@@ -1,14 +1,15 @@
-//! AVX2 kernels that do modular arithmetic in double precision, for primes below 2^50.
+//! Kernels that do modular arithmetic in double precision, for primes below 2^50.
 //!
 //! A product a·b is split exactly into h = fl(a·b) and l = fma(a, b, -h). With k = round(a·b / q), the value
-//! (h - k·q) + l is exact, because every intermediate is an integer below 2^53. So four products cost four
+//! (h - k·q) + l is exact, because every intermediate is an integer below 2^53. So a vector of products costs four
 //! multiply-add slots and two additions, where 64-bit integer code needs a dozen instructions.
 //!
-//! Every kernel gives the bits of its scalar twin. All unsafe code of the crate is in this folder: loads and
-//! stores through array references, and calls that need a CPU feature, made with a capability token in hand.
+//! Every kernel is written once for any vector width and gives the bits of its scalar twin. All unsafe code of the
+//! crate is in this folder: loads and stores through references, and calls that need a CPU feature, made with
+//! a capability token in hand.
 
 #[cfg(target_arch = "x86_64")]
-mod convert;
+mod center;
 #[cfg(target_arch = "x86_64")]
 mod dot;
 #[cfg(target_arch = "x86_64")]
@@ -19,30 +20,21 @@ mod ntt;
 mod permute;
 #[cfg(target_arch = "x86_64")]
 mod pointwise;
+#[cfg(target_arch = "x86_64")]
+mod prime;
+mod width;
 
 #[cfg(target_arch = "x86_64")]
-pub use convert::FmaConverter;
+pub use center::center;
+#[cfg(target_arch = "x86_64")]
+pub use lanes::{Avx2, Avx512};
 #[cfg(target_arch = "x86_64")]
 pub use ntt::FmaNtt;
 #[cfg(target_arch = "x86_64")]
 pub use permute::permute_blocks;
 #[cfg(target_arch = "x86_64")]
 pub use pointwise::FmaPointwise;
+pub use width::Width;
 
 /// Primes below this bound may use the kernels of this module.
 pub const FMA_PRIME_BOUND: u64 = 1 << 50;
-
-/// Proof that the CPU has AVX2 and FMA; holding one is the right to call the kernels.
-#[derive(Clone, Copy, Debug)]
-pub struct FmaToken(());
-
-impl FmaToken {
-    /// Asks the CPU.
-    pub fn detect() -> Option<Self> {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-            return Some(Self(()));
-        }
-        None
-    }
-}

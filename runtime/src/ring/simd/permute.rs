@@ -2,27 +2,32 @@
 
 use std::arch::x86_64::*;
 
-use super::FmaToken;
-use super::lanes::{load, store};
+use super::lanes::{Avx2, Lanes};
 
 /// out\[b\] ← x\[blocks\[b\]\], reordered inside by `orders\[b\]` (two bits per entry).
 ///
 /// # Panics
 /// When the lengths do not fit or a block is out of range.
-pub fn permute_blocks(_: FmaToken, out: &mut [u64], x: &[u64], blocks: &[u32], orders: &[u8]) {
+pub fn permute_blocks(s: Avx2, out: &mut [u64], x: &[u64], blocks: &[u32], orders: &[u8]) {
     assert!(out.len() == 4 * blocks.len() && orders.len() == blocks.len());
-    // SAFETY: the token proves that the CPU has AVX2.
-    unsafe { permute(out, x, blocks, orders) }
+    let x = x.as_chunks::<4>().0;
+    s.run(
+        #[inline(always)]
+        || {
+            for ((out, &block), &order) in out.as_chunks_mut::<4>().0.iter_mut().zip(blocks).zip(orders) {
+                let (from, lanes) = (s.load(&x[block as usize]), s.load(&LANES[usize::from(order)]));
+                // SAFETY: the token proves that the CPU has AVX2.
+                s.store(out, unsafe { permute(from, lanes) });
+            }
+        },
+    );
 }
 
-#[target_feature(enable = "avx2,fma")]
-fn permute(out: &mut [u64], x: &[u64], blocks: &[u32], orders: &[u8]) {
-    let x = x.as_chunks::<4>().0;
-    for ((out, &block), &order) in out.as_chunks_mut::<4>().0.iter_mut().zip(blocks).zip(orders) {
-        let from = _mm256_castpd_si256(load(&x[block as usize]));
-        let lanes = _mm256_castpd_si256(load(&LANES[usize::from(order)]));
-        store(out, _mm256_castsi256_pd(_mm256_permutevar8x32_epi32(from, lanes)));
-    }
+/// The four doubles of `from` in the order of `lanes`, given as pairs of 32-bit indices.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn permute(from: __m256d, lanes: __m256d) -> __m256d {
+    _mm256_castsi256_pd(_mm256_permutevar8x32_epi32(_mm256_castpd_si256(from), _mm256_castpd_si256(lanes)))
 }
 
 /// For each order, the indices of the eight 32-bit halves, packed in pairs.

@@ -1,27 +1,19 @@
 //! Element-wise kernels for one prime below 2^50.
 
-use std::arch::x86_64::*;
-
 use super::dot::FmaDot;
-use super::lanes::{Prime, V, load, load_f64, load_int, splat, store, store_f64, to_int};
-use super::{FMA_PRIME_BOUND, FmaToken};
+use super::lanes::{Lanes, bits, bits_mut};
+use super::prime::{Factor, Prime, from_int, load_int};
+use super::width::with_width;
+use super::{FMA_PRIME_BOUND, Width};
 use crate::ring::modulus::{Modulus, ShoupConstant};
 use crate::ring::scalar::{self, Mode, Term};
 
 /// Element-wise operations in double precision; every result has the bits of [`scalar`].
 #[derive(Clone, Debug)]
 pub struct FmaPointwise {
-    _token: FmaToken,
+    width: Width,
     q: Modulus,
     dot: FmaDot,
-}
-
-/// Runs the body with the kernel's CPU features.
-macro_rules! with_features {
-    ($body:expr) => {{
-        // SAFETY: the token in `self` proves that the CPU has AVX2 and FMA.
-        unsafe { $body }
-    }};
 }
 
 impl FmaPointwise {
@@ -29,196 +21,174 @@ impl FmaPointwise {
     ///
     /// # Panics
     /// When the prime is too large.
-    pub fn new(token: FmaToken, q: Modulus) -> Self {
+    pub fn new(width: Width, q: Modulus) -> Self {
         assert!(q.value() < FMA_PRIME_BOUND, "prime too large for double precision");
-        Self { _token: token, q, dot: FmaDot::new(token, q) }
+        Self { width, q, dot: FmaDot::new(q) }
     }
 
-    /// See [`scalar::add_assign`].
+    /// See [`scalar::add_assign`]; the compiler vectorizes it.
     pub fn add_assign(&self, a: &mut [u64], b: &[u64]) {
-        assert_eq!(a.len(), b.len());
-        with_features!(add_assign(self.q, a, b));
+        with_width!(self.width, s => s.run(#[inline(always)] || scalar::add_assign(self.q, a, b)));
     }
 
-    /// See [`scalar::sub_assign`].
+    /// See [`scalar::sub_assign`]; the compiler vectorizes it.
     pub fn sub_assign(&self, a: &mut [u64], b: &[u64]) {
-        assert_eq!(a.len(), b.len());
-        with_features!(sub_assign(self.q, a, b));
+        with_width!(self.width, s => s.run(#[inline(always)] || scalar::sub_assign(self.q, a, b)));
     }
 
     /// See [`scalar::mul_into`].
     pub fn mul_into(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
         assert!(out.len() == a.len() && a.len().is_multiple_of(b.len()));
-        with_features!(mul_into(self.q, out, a, b));
+        with_width!(self.width, s => mul_into(s, self.q, out, a, b));
+    }
+
+    /// See [`scalar::square_into`].
+    pub fn square_into(&self, out: [&mut [u64]; 3], a: [&[u64]; 2]) {
+        assert!(out.iter().all(|out| out.len() == a[0].len()) && a[0].len() == a[1].len());
+        with_width!(self.width, s => square_into(s, self.q, out, a));
     }
 
     /// See [`scalar::mul_scalar_assign`].
     pub fn mul_scalar_assign(&self, a: &mut [u64], w: ShoupConstant) {
-        with_features!(mul_scalar_assign(self.q, a, w));
+        with_width!(self.width, s => mul_scalar_assign(s, self.q, a, w));
     }
 
     /// See [`scalar::sub_mul_scalar_from`].
     pub fn sub_mul_scalar_from(&self, b: &mut [u64], a: &[u64], w: ShoupConstant) {
         assert_eq!(a.len(), b.len());
-        with_features!(sub_mul_scalar_from(self.q, b, a, w));
-    }
-
-    /// See [`scalar::weigh`].
-    pub fn weigh(&self, y: &mut [u64], x: &[u64], w: ShoupConstant, overflow: &mut [f64]) {
-        assert!(y.len() == overflow.len() && x.len() == y.len());
-        with_features!(weigh(self.q, y, x, w, overflow));
+        with_width!(self.width, s => sub_mul_scalar_from(s, self.q, b, a, w));
     }
 
     /// See [`scalar::dot2`].
     pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
-        self.dot.dot2(sums, terms, mode);
+        with_width!(self.width, s => self.dot.dot2(s, sums, terms, mode));
     }
 
-    /// Rounds to the nearest integers, ties to even; any |x| < 2^51.
+    /// See [`scalar::round`].
     pub fn round(&self, x: &mut [f64]) {
-        with_features!(round(x));
+        with_width!(self.width, s => round(s, x));
     }
 
     /// See [`scalar::reduce_f64`].
     pub fn reduce_f64(&self, out: &mut [u64], x: &[f64]) {
         assert_eq!(out.len(), x.len());
-        with_features!(reduce_f64(self.q, out, x));
+        with_width!(self.width, s => reduce_f64(s, self.q, out, x));
     }
 }
 
-#[target_feature(enable = "avx2,fma")]
-fn add_assign(q: Modulus, a: &mut [u64], b: &[u64]) {
-    let (a, a_tail) = a.as_chunks_mut::<4>();
-    let (b, b_tail) = b.as_chunks::<4>();
-    let p = _mm256_set1_epi64x(q.value() as i64);
-    for (a, b) in a.iter_mut().zip(b) {
-        let sum = _mm256_add_epi64(_mm256_castpd_si256(load(a)), _mm256_castpd_si256(load(b)));
-        let keep = _mm256_cmpgt_epi64(p, sum);
-        store(a, _mm256_castsi256_pd(_mm256_sub_epi64(sum, _mm256_andnot_si256(keep, p))));
-    }
-    scalar::add_assign(q, a_tail, b_tail);
-}
-
-#[target_feature(enable = "avx2,fma")]
-fn sub_assign(q: Modulus, a: &mut [u64], b: &[u64]) {
-    let (a, a_tail) = a.as_chunks_mut::<4>();
-    let (b, b_tail) = b.as_chunks::<4>();
-    let p = _mm256_set1_epi64x(q.value() as i64);
-    for (a, b) in a.iter_mut().zip(b) {
-        let diff = _mm256_sub_epi64(_mm256_castpd_si256(load(a)), _mm256_castpd_si256(load(b)));
-        let negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), diff);
-        store(a, _mm256_castsi256_pd(_mm256_add_epi64(diff, _mm256_and_si256(negative, p))));
-    }
-    scalar::sub_assign(q, a_tail, b_tail);
-}
-
-#[target_feature(enable = "avx2,fma")]
-fn mul_into(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
-    let prime = Prime::new(q.value());
+fn mul_into<S: Lanes>(s: S, q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
     let run = a.len() / b.len();
-    if run > 1 && !a.len().is_multiple_of(4) {
+    if run > 1 && !a.len().is_multiple_of(S::WIDTH) {
         return scalar::mul_into(q, out, a, b);
     }
-    let (out, out_tail) = out.as_chunks_mut::<4>();
-    let (a, a_tail) = a.as_chunks::<4>();
-    for (i, (out, a)) in out.iter_mut().zip(a).enumerate() {
-        store(out, prime.canonical_small(prime.mul(load_int(a), spread(b, run, i))));
-    }
+    let (out, out_tail) = S::words_mut(out);
+    let (a, a_tail) = S::words(a);
+    s.run(
+        #[inline(always)]
+        || {
+            let prime = Prime::new(s, q.value());
+            for (i, (out, a)) in out.iter_mut().zip(a).enumerate() {
+                let b = from_int(s, s.load_runs(b, run, i));
+                s.store(out, prime.canonical_small(prime.mul(load_int(s, a), b)));
+            }
+        },
+    );
     if !out_tail.is_empty() {
-        scalar::mul_into(q, out_tail, a_tail, &b[4 * a.len()..]);
+        scalar::mul_into(q, out_tail, a_tail, &b[S::WIDTH * a.len()..]);
     }
 }
 
-#[target_feature(enable = "avx2,fma")]
-fn mul_scalar_assign(q: Modulus, a: &mut [u64], w: ShoupConstant) {
-    let prime = Prime::new(q.value());
-    let (w_lane, wp) = constant(q, w.value());
-    let (a, tail) = a.as_chunks_mut::<4>();
-    for a in a {
-        let x = prime.mul_const(load_int(a), w_lane, wp);
-        store(a, prime.canonical_small(x));
-    }
+fn square_into<S: Lanes>(s: S, q: Modulus, out: [&mut [u64]; 3], a: [&[u64]; 2]) {
+    let [(c0, t0), (c1, t1), (c2, t2)] = out.map(S::words_mut);
+    let [(a0, u0), (a1, u1)] = a.map(S::words);
+    s.run(
+        #[inline(always)]
+        || {
+            let prime = Prime::new(s, q.value());
+            for ((((c0, c1), c2), a0), a1) in c0.iter_mut().zip(c1).zip(c2).zip(a0).zip(a1) {
+                let (a0, a1) = (load_int(s, a0), load_int(s, a1));
+                s.store(c0, prime.canonical_small(prime.mul(a0, a0)));
+                s.store(c1, prime.canonical(prime.mul(s.add(a0, a0), a1)));
+                s.store(c2, prime.canonical_small(prime.mul(a1, a1)));
+            }
+        },
+    );
+    scalar::square_into(q, [t0, t1, t2], [u0, u1]);
+}
+
+fn mul_scalar_assign<S: Lanes>(s: S, q: Modulus, a: &mut [u64], w: ShoupConstant) {
+    let (a, tail) = S::words_mut(a);
+    s.run(
+        #[inline(always)]
+        || {
+            let prime = Prime::new(s, q.value());
+            let factor = constant(&prime, q, w);
+            for a in a {
+                s.store(a, prime.canonical_small(prime.mul_factor(load_int(s, a), &factor)));
+            }
+        },
+    );
     scalar::mul_scalar_assign(q, tail, w);
 }
 
-#[target_feature(enable = "avx2,fma")]
-fn sub_mul_scalar_from(q: Modulus, b: &mut [u64], a: &[u64], w: ShoupConstant) {
-    let prime = Prime::new(q.value());
-    let (w_lane, wp) = constant(q, w.value());
-    let (b, b_tail) = b.as_chunks_mut::<4>();
-    let (a, a_tail) = a.as_chunks::<4>();
-    for (b, a) in b.iter_mut().zip(a) {
-        let diff = _mm256_sub_pd(load_int(a), load_int(b));
-        store(b, prime.canonical_small(prime.mul_const(diff, w_lane, wp)));
-    }
+fn sub_mul_scalar_from<S: Lanes>(s: S, q: Modulus, b: &mut [u64], a: &[u64], w: ShoupConstant) {
+    let (b, b_tail) = S::words_mut(b);
+    let (a, a_tail) = S::words(a);
+    s.run(
+        #[inline(always)]
+        || {
+            let prime = Prime::new(s, q.value());
+            let factor = constant(&prime, q, w);
+            for (b, a) in b.iter_mut().zip(a) {
+                let difference = s.sub(load_int(s, a), load_int(s, b));
+                s.store(b, prime.canonical_small(prime.mul_factor(difference, &factor)));
+            }
+        },
+    );
     scalar::sub_mul_scalar_from(q, b_tail, a_tail, w);
 }
 
-#[target_feature(enable = "avx2,fma")]
-fn weigh(d: Modulus, y: &mut [u64], x: &[u64], w: ShoupConstant, overflow: &mut [f64]) {
-    let prime = Prime::new(d.value());
-    let (w_lane, wp) = constant(d, w.value());
-    let (y, y_tail) = y.as_chunks_mut::<4>();
-    let (x, x_tail) = x.as_chunks::<4>();
-    let (v, v_tail) = overflow.as_chunks_mut::<4>();
-    for ((y, x), v) in y.iter_mut().zip(x).zip(v) {
-        let product = prime.add_if_negative(prime.mul_const(load_int(x), w_lane, wp));
-        // Multiplied and added in two steps, as the scalar twin does.
-        let sum = _mm256_add_pd(load_f64(v), _mm256_mul_pd(product, prime.inv));
-        store(y, to_int(product));
-        store_f64(v, sum);
-    }
-    scalar::weigh(d, y_tail, x_tail, w, v_tail);
+fn round<S: Lanes>(s: S, x: &mut [f64]) {
+    let (vectors, tail) = S::words_mut(bits_mut(x));
+    s.run(
+        #[inline(always)]
+        || {
+            vectors.iter_mut().for_each(
+                #[inline(always)]
+                |x| s.store(x, s.round(s.load(x))),
+            )
+        },
+    );
+    let tail = tail.len();
+    let start = x.len() - tail;
+    scalar::round(&mut x[start..]);
 }
 
-#[target_feature(enable = "avx2,fma")]
-fn round(x: &mut [f64]) {
-    let (x, tail) = x.as_chunks_mut::<4>();
-    for x in x {
-        let rounded = _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(load_f64(x));
-        store_f64(x, rounded);
-    }
-    scalar::round(tail);
-}
-
-/// A balanced constant and its quotient in every lane.
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-fn constant(q: Modulus, w: u64) -> (V, V) {
-    let balanced = q.center(w) as f64;
-    (splat(balanced), splat(balanced / q.value() as f64))
-}
-
-/// Entries 4i … 4i+3 of a factor that repeats each of its entries `run` times.
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-pub(super) fn spread(x: &[u64], run: usize, i: usize) -> V {
-    match run {
-        1 => load_int(&x.as_chunks::<4>().0[i]),
-        2 => {
-            let (low, high) = (x[2 * i] as f64, x[2 * i + 1] as f64);
-            _mm256_setr_pd(low, low, high, high)
-        }
-        _ => splat(x[(4 * i) >> run.trailing_zeros()] as f64),
-    }
-}
-
-#[target_feature(enable = "avx2,fma")]
-fn reduce_f64(q: Modulus, out: &mut [u64], x: &[f64]) {
-    let prime = Prime::new(q.value());
-    let (out, out_tail) = out.as_chunks_mut::<4>();
-    let (x, x_tail) = x.as_chunks::<4>();
-    let bound = splat(2f64.powi(51));
-    let sign = splat(-0.0);
-    for (out, x) in out.iter_mut().zip(x) {
-        // Adding zero turns a negative zero into a positive one.
-        let v = _mm256_add_pd(load_f64(x), _mm256_setzero_pd());
-        let large = _mm256_cmp_pd::<_CMP_GE_OQ>(_mm256_andnot_pd(sign, v), bound);
-        if _mm256_movemask_pd(large) != 0 {
-            scalar::reduce_f64(q, out, x);
-        } else {
-            store(out, prime.canonical(v));
-        }
-    }
+fn reduce_f64<S: Lanes>(s: S, q: Modulus, out: &mut [u64], x: &[f64]) {
+    let (out, out_tail) = S::words_mut(out);
+    let (vectors, x_tail) = S::words(bits(x));
+    let x_tail = &x[x.len() - x_tail.len()..];
+    s.run(
+        #[inline(always)]
+        || {
+            let prime = Prime::new(s, q.value());
+            let bound = s.splat(2f64.powi(51));
+            for (i, (out, v)) in out.iter_mut().zip(vectors).enumerate() {
+                // Adding zero turns a negative zero into a positive one.
+                let v = s.add(s.load(v), s.splat(0.0));
+                if s.all_below(v, bound) {
+                    s.store(out, prime.canonical(v));
+                } else {
+                    *out = S::words_from(|lane| q.reduce_f64(x[S::WIDTH * i + lane]));
+                }
+            }
+        },
+    );
     scalar::reduce_f64(q, out_tail, x_tail);
+}
+
+/// A constant in every lane.
+#[inline(always)]
+fn constant<S: Lanes>(prime: &Prime<S>, q: Modulus, w: ShoupConstant) -> Factor<S> {
+    prime.factor(prime.s.splat(q.center(w.value()) as f64))
 }

@@ -1,12 +1,13 @@
-//! Base conversion against big integers.
+//! Base conversion against big integers, and merged with transforms against step by step.
 
 use num_bigint::BigInt;
 use num_traits::{Euclid, Signed, Zero};
 
-use super::{PRIMES, residues, rng};
-use crate::ring::Ring;
+use super::{INSTRUCTIONS, PRIMES, residues, rng};
 use crate::ring::convert::BaseConverter;
 use crate::ring::kernels::Instructions;
+use crate::ring::scalar::{self, End};
+use crate::ring::{Modulus, Ring};
 
 /// The number with the given residues, nearest to zero.
 fn centered(primes: &[u64], residues: &[u64]) -> BigInt {
@@ -21,33 +22,103 @@ fn centered(primes: &[u64], residues: &[u64]) -> BigInt {
     if &sum * 2 > product { sum - product } else { sum }
 }
 
+/// Runs `check` for sources `start..end` of a ring with every prime, given coefficients and their transforms.
+fn for_each_case(
+    n: usize,
+    instructions: &[Instructions],
+    check: impl Fn(&Ring, &BaseConverter, std::ops::Range<usize>, &[Vec<u64>], &[Vec<u64>]),
+) {
+    for start in 0..PRIMES.len() {
+        for end in start + 1..=PRIMES.len().min(start + 5) {
+            let mut rng = rng(end as u64);
+            let x: Vec<Vec<u64>> = PRIMES[start..end].iter().map(|&p| residues(&mut rng, p, n)).collect();
+            for &instructions in instructions {
+                let ring = Ring::new(n, &PRIMES, &[], instructions).unwrap();
+                let transform = |(i, x): (usize, &Vec<u64>)| {
+                    let mut x = x.clone();
+                    ring.towers()[start + i].ntt.forward(&mut x);
+                    x
+                };
+                let transforms: Vec<Vec<u64>> = x.iter().enumerate().map(transform).collect();
+                check(&ring, &BaseConverter::new(&ring, start..end), start..end, &x, &transforms);
+            }
+        }
+    }
+}
+
+fn slices(x: &[Vec<u64>]) -> Vec<&[u64]> {
+    x.iter().map(Vec::as_slice).collect()
+}
+
 #[test]
 fn conversion_gives_the_centered_number_with_every_kernel() {
-    let n = 32;
-    for start in 0..PRIMES.len() {
-        for end in start + 1..=PRIMES.len().min(start + 4) {
-            let sources = &PRIMES[start..end];
-            let mut rng = rng(end as u64);
-            let x: Vec<Vec<u64>> = sources.iter().map(|&p| residues(&mut rng, p, n)).collect();
-            for instructions in [Instructions::Scalar, Instructions::Best] {
-                let ring = Ring::new(n, &PRIMES, &[], instructions).unwrap();
-                let converter = BaseConverter::new(&ring, start..end);
-                let weighted = converter.weigh(&ring, &x.iter().map(Vec::as_slice).collect::<Vec<_>>());
-                for (target, &q) in PRIMES.iter().enumerate() {
-                    let mut out = vec![0; n];
-                    converter.convert(&weighted, target, &mut out);
-                    for i in 0..n {
-                        let residues: Vec<u64> = x.iter().map(|x| x[i]).collect();
-                        let exact = centered(sources, &residues);
-                        let product: BigInt = sources.iter().map(|&p| BigInt::from(p)).product();
-                        // At half the product both neighbors are as near to zero.
-                        let halfway = BigInt::from(exact.magnitude() * 2u32) + 1 == product;
-                        let other = if exact.is_positive() { &exact - &product } else { &exact + &product };
-                        let is = |x: &BigInt| x.rem_euclid(&BigInt::from(q)) == BigInt::from(out[i]);
-                        assert!(is(&exact) || (halfway && is(&other)), "{sources:?} to {q}, entry {i}");
-                    }
-                }
+    for_each_case(64, &INSTRUCTIONS, |ring, converter, range, x, transforms| {
+        let sources = &PRIMES[range];
+        let product: BigInt = sources.iter().map(|&p| BigInt::from(p)).product();
+        let lifted = converter.lift(ring, &slices(transforms));
+        for (target, &q) in PRIMES.iter().enumerate() {
+            let mut out = vec![0; ring.n()];
+            converter.forward(ring, &lifted, target, &mut out, End::Residues);
+            ring.towers()[target].ntt.inverse(&mut out);
+            for i in 0..ring.n() {
+                let residues: Vec<u64> = x.iter().map(|x| x[i]).collect();
+                let exact = centered(sources, &residues);
+                // At half the product both neighbors are as near to zero.
+                let halfway = BigInt::from(exact.magnitude() * 2u32) + 1 == product;
+                let other = if exact.is_positive() { &exact - &product } else { &exact + &product };
+                let is = |x: &BigInt| x.rem_euclid(&BigInt::from(q)) == BigInt::from(out[i]);
+                assert!(is(&exact) || (halfway && is(&other)), "{sources:?} to {q}, entry {i}");
             }
+        }
+    });
+}
+
+#[test]
+fn ends_of_a_conversion_agree_with_single_steps_at_every_size() {
+    for n in [64, 128, 4096] {
+        let fast = [Instructions::Avx2, Instructions::Avx512];
+        for_each_case(n, &fast, |ring, converter, range, _, transforms| {
+            let reference = Ring::new(n, &PRIMES, &[], Instructions::Scalar).unwrap();
+            let slow = BaseConverter::new(&reference, range);
+            let (lifted, expected) =
+                (converter.lift(ring, &slices(transforms)), slow.lift(&reference, &slices(transforms)));
+            for (target, tower) in ring.towers().iter().enumerate() {
+                let q = tower.modulus;
+                let (mut out, mut residue) = (vec![0; n], vec![0; n]);
+                slow.forward(&reference, &expected, target, &mut residue, End::Residues);
+                converter.forward(ring, &lifted, target, &mut out, End::Residues);
+                assert_eq!(out, residue, "residues modulo {}", q.value());
+                let doubles = converter.forward(ring, &lifted, target, &mut out, End::Doubles);
+                if doubles {
+                    out.iter_mut().for_each(|x| *x = q.reduce_f64(f64::from_bits(*x)));
+                }
+                assert_eq!(out, residue, "doubles modulo {}", q.value());
+                let (a, w) = (residues(&mut rng(7), q.value(), n), q.shoup(q.value() / 3));
+                converter.forward(ring, &lifted, target, &mut out, End::Divided { a: &a, w });
+                scalar::sub_mul_scalar_from(q, &mut residue, &a, w);
+                assert_eq!(out, residue, "divided modulo {}", q.value());
+            }
+        });
+    }
+}
+
+#[test]
+fn centering_agrees_with_scalar() {
+    let moduli: Vec<Modulus> = PRIMES[..7].iter().map(|&p| Modulus::new(p)).collect();
+    #[cfg(target_arch = "x86_64")]
+    for width in [crate::ring::simd::Width::four(), crate::ring::simd::Width::eight()].into_iter().flatten() {
+        for moduli in (1..=5).flat_map(|k| moduli.windows(k)) {
+            let mut rng = rng(8);
+            let mut expected: Vec<Vec<u64>> =
+                moduli.iter().map(|d| residues(&mut rng, d.value(), 67)).collect();
+            let mut found = expected.clone();
+            scalar::center(&mut expected.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>(), moduli);
+            crate::ring::simd::center(
+                width,
+                &mut found.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>(),
+                moduli,
+            );
+            assert_eq!(found, expected);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Every SIMD kernel gives the bits of its scalar twin.
 
-use super::{PRIMES, residues, rng};
-use crate::ring::kernels::{Instructions, Kernels};
+use super::{INSTRUCTIONS, PRIMES, residues, rng};
+use crate::ring::kernels::Kernels;
 use crate::ring::modulus::Modulus;
 use crate::ring::scalar::{self, Mode, Term};
 
@@ -9,7 +9,7 @@ use crate::ring::scalar::{self, Mode, Term};
 fn for_each_case(lengths: &[usize], check: impl Fn(Modulus, &Kernels, usize)) {
     for prime in PRIMES {
         let q = Modulus::new(prime);
-        for instructions in [Instructions::Scalar, Instructions::Avx2, Instructions::Best] {
+        for instructions in INSTRUCTIONS {
             for &len in lengths {
                 check(q, &Kernels::new(q, instructions), len);
             }
@@ -75,7 +75,8 @@ fn inner_products_agree_with_scalar_for_any_number_of_terms() {
                     })
                     .collect();
             let y = [worst.clone(), residues(&mut rng, q.value(), len)];
-            let terms: Vec<Term<'_>> = shared.iter().map(|x| Term { x, y: [&y[0], &y[1]] }).collect();
+            let terms: Vec<Term<'_>> =
+                shared.iter().map(|x| Term { x, doubles: false, y: [&y[0], &y[1]] }).collect();
             let (mut expected, mut found) = ([worst.clone(), y[1].clone()], [worst.clone(), y[1].clone()]);
             for mode in [Mode::Add, Mode::Set] {
                 let [a, b] = &mut expected;
@@ -89,18 +90,61 @@ fn inner_products_agree_with_scalar_for_any_number_of_terms() {
 }
 
 #[test]
-fn weighing_agrees_with_scalar() {
-    for_each_case(&[6, 64, 67], |q, kernels, len| {
-        let mut rng = rng(5);
-        let y = residues(&mut rng, q.value(), len);
-        let w = q.shoup(residues(&mut rng, q.value(), 8)[7]);
-        let mut expected = (vec![0; len], vec![0.25; len]);
-        scalar::weigh(q, &mut expected.0, &y, w, &mut expected.1);
-        let mut found = (vec![0; len], vec![0.25; len]);
-        kernels.weigh(&mut found.0, &y, w, &mut found.1);
-        assert_eq!(found, expected);
-        scalar::round(&mut expected.1);
-        kernels.round(&mut found.1);
+fn inner_products_with_doubles_agree_with_scalar() {
+    for_each_case(&[16, 256], |q, kernels, len| {
+        let mut rng = rng(4);
+        // What transforms leave: below 16q for small primes, balanced for large ones.
+        let times = if q.value() < 1 << 46 { 15.0 } else { 0.0 };
+        for n_terms in [1, 4, 5, 64, 65] {
+            let shared: Vec<Vec<u64>> = (0..n_terms)
+                .map(|t| {
+                    let sign = if t % 3 == 0 { -1.0 } else { 1.0 };
+                    let worst = t % 2 == 0;
+                    residues(&mut rng, q.value(), len >> (t % 2))
+                        .into_iter()
+                        .map(|x| if worst { (q.value() / 2) as f64 } else { q.center(x) as f64 })
+                        .map(|x| (sign * (x + times * q.value() as f64)).to_bits())
+                        .collect()
+                })
+                .collect();
+            let y = [vec![q.value() - 1; len], residues(&mut rng, q.value(), len)];
+            let terms: Vec<Term<'_>> =
+                shared.iter().map(|x| Term { x, doubles: true, y: [&y[0], &y[1]] }).collect();
+            let (mut expected, mut found) = (y.clone(), y.clone());
+            let [a, b] = &mut expected;
+            scalar::dot2(q, [a, b], &terms, Mode::Add);
+            let [a, b] = &mut found;
+            kernels.dot2([a, b], &terms, Mode::Add);
+            assert_eq!(found, expected, "{n_terms} terms of {len} modulo {}", q.value());
+        }
+    });
+}
+
+#[test]
+fn squares_agree_with_products() {
+    for_each_case(&[6, 8, 67], |q, kernels, len| {
+        let mut rng = rng(6);
+        let (mut a, b) = (residues(&mut rng, q.value(), len), residues(&mut rng, q.value(), len));
+        a.rotate_left(2);
+        let mut found = [vec![0; len], vec![0; len], vec![0; len]];
+        let [c0, c1, c2] = &mut found;
+        kernels.square_into([c0, c1, c2], [&a, &b]);
+        for i in 0..len {
+            let cross = q.mul(a[i], b[i]);
+            assert_eq!(found[0][i], q.mul(a[i], a[i]));
+            assert_eq!(found[1][i], q.add(cross, cross));
+            assert_eq!(found[2][i], q.mul(b[i], b[i]));
+        }
+    });
+}
+
+#[test]
+fn doubles_round_as_scalar_does() {
+    for_each_case(&[6, 64, 67], |_, kernels, len| {
+        let x: Vec<f64> = (0..len).map(|i| i as f64 * 0.25 - 7.0).collect();
+        let (mut expected, mut found) = (x.clone(), x);
+        scalar::round(&mut expected);
+        kernels.round(&mut found);
         assert_eq!(found, expected);
     });
 }

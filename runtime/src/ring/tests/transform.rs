@@ -1,6 +1,6 @@
 //! Transforms: engines agree bit by bit, products are negacyclic, automorphisms are what they say.
 
-use super::{PRIMES, residues, rng};
+use super::{INSTRUCTIONS, PRIMES, residues, rng};
 use crate::ring::automorphism::{Automorphism, permute_blocks};
 use crate::ring::kernels::Instructions;
 use crate::ring::modulus::Modulus;
@@ -19,22 +19,44 @@ fn schoolbook(q: Modulus, a: &[u64], b: &[u64]) -> Vec<u64> {
     out
 }
 
+/// The product of transforms is the negacyclic product of n coefficients.
+fn check_product(prime: u64, n: usize) {
+    let mut rng = rng(1);
+    let q = Modulus::new(prime);
+    let (a, b) = (residues(&mut rng, prime, n), residues(&mut rng, prime, n));
+    let expected = schoolbook(q, &a, &b);
+    for instructions in [Instructions::Scalar, Instructions::Best] {
+        let ntt = Ntt::new(q, n, instructions).unwrap();
+        let (mut fa, mut fb) = (a.clone(), b.clone());
+        ntt.forward(&mut fa);
+        ntt.forward(&mut fb);
+        let mut product: Vec<u64> = fa.iter().zip(&fb).map(|(&x, &y)| q.mul(x, y)).collect();
+        ntt.inverse(&mut product);
+        assert_eq!(product, expected, "n = {n}, q = {prime}");
+    }
+}
+
 #[test]
 fn product_of_transforms_is_the_negacyclic_product() {
-    let mut rng = rng(1);
     for prime in PRIMES {
-        let q = Modulus::new(prime);
         for n in [32, 64, 128, 256, 512] {
-            let ntt = Ntt::new(q, n, Instructions::Best).unwrap();
-            let (a, b) = (residues(&mut rng, prime, n), residues(&mut rng, prime, n));
-            let expected = schoolbook(q, &a, &b);
-            let (mut fa, mut fb) = (a, b);
-            ntt.forward(&mut fa);
-            ntt.forward(&mut fb);
-            let mut product: Vec<u64> = fa.iter().zip(&fb).map(|(&x, &y)| q.mul(x, y)).collect();
-            ntt.inverse(&mut product);
-            assert_eq!(product, expected, "n = {n}, q = {prime}");
+            check_product(prime, n);
         }
+    }
+}
+
+#[test]
+fn product_of_transforms_is_the_negacyclic_product_in_a_real_ring() {
+    for prime in [PRIMES[1], PRIMES[6]] {
+        check_product(prime, 1 << 12);
+    }
+}
+
+#[test]
+#[ignore = "a billion products per prime; run with cargo xtask slow"]
+fn product_of_transforms_is_the_negacyclic_product_in_the_usual_ring() {
+    for prime in [PRIMES[1], PRIMES[6]] {
+        check_product(prime, 1 << 15);
     }
 }
 
@@ -45,7 +67,7 @@ fn engines_agree_bit_by_bit_at_every_size() {
         for log_n in 5..=15 {
             let n = 1 << log_n;
             let reference = Ntt::new(q, n, Instructions::Scalar).unwrap();
-            for instructions in [Instructions::Avx2, Instructions::Best] {
+            for instructions in INSTRUCTIONS {
                 let ntt = Ntt::new(q, n, instructions).unwrap();
                 for x in [residues(&mut rng(log_n), prime, n), vec![prime - 1; n], vec![0; n]] {
                     let (mut expected, mut found) = (x.clone(), x.clone());
@@ -69,7 +91,7 @@ fn transform_of_a_subring_repeats_in_runs() {
     let n = 1024;
     for prime in PRIMES {
         let q = Modulus::new(prime);
-        for instructions in [Instructions::Scalar, Instructions::Best] {
+        for instructions in INSTRUCTIONS {
             let ntt = Ntt::new(q, n, instructions).unwrap();
             for run in [1, 2, 4, 32, 256] {
                 let mut short = residues(&mut rng(run as u64), prime, n / run);
@@ -114,7 +136,7 @@ fn permutation_kernel_agrees_with_scalar() {
     let mut expected = vec![0; 1024];
     permute_blocks(&mut expected, &x, &blocks, &orders);
     #[cfg(target_arch = "x86_64")]
-    if let Some(token) = crate::ring::simd::FmaToken::detect() {
+    if let Some(token) = crate::ring::simd::Avx2::detect() {
         let mut found = vec![0; 1024];
         crate::ring::simd::permute_blocks(token, &mut found, &x, &blocks, &orders);
         assert_eq!(found, expected);

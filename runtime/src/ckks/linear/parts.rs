@@ -6,7 +6,7 @@
 
 use fhe_bytecode::Scale;
 
-use super::{Ciphertext, CkksError, Evaluator, Rotation, RotationKeys};
+use crate::ckks::{Ciphertext, CkksError, Evaluator, Rotation, RotationKeys};
 
 /// What the imaginary parts of the sums of a linear map are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

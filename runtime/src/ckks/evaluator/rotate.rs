@@ -1,0 +1,82 @@
+//! Rotations of the slots.
+
+use std::cell::OnceCell;
+
+use super::Evaluator;
+use crate::ckks::ciphertext::Ciphertext;
+use crate::ckks::key_switch::{Digits, Switch, Then, decompose, mod_down, multiply};
+use crate::ckks::{CkksError, Rotation, RotationKeys};
+use crate::ring::{NttForm, Poly};
+
+/// Rotations that share the transforms of digits; more would hold too many sums at once.
+const SHARED: usize = 16;
+
+impl Evaluator<'_> {
+    /// Slot s of the result is slot s + steps of the operand.
+    ///
+    /// # Errors
+    /// When there is no key for the rotation at this level or the operand was not relinearized.
+    pub fn rotate(
+        &self,
+        a: &Ciphertext,
+        rotation: Rotation,
+        keys: &RotationKeys,
+    ) -> Result<Ciphertext, CkksError> {
+        let mut rotated = self.rotate_hoisted(a, &[rotation], keys)?;
+        Ok(rotated.pop().expect("one rotation gives one result"))
+    }
+
+    /// Several rotations of one ciphertext, which share its decomposition.
+    ///
+    /// # Errors
+    /// As [`Evaluator::rotate`].
+    pub fn rotate_hoisted(
+        &self,
+        a: &Ciphertext,
+        rotations: &[Rotation],
+        keys: &RotationKeys,
+    ) -> Result<Vec<Ciphertext>, CkksError> {
+        a.check_degree(2)?;
+        for rotation in rotations.iter().filter(|rotation| !rotation.is_zero()) {
+            keys.get(*rotation, a.level)?;
+        }
+        let digits = OnceCell::new();
+        let mut rotated = Vec::with_capacity(rotations.len());
+        for rotations in rotations.chunks(SHARED) {
+            let moving: Vec<Rotation> = rotations.iter().copied().filter(|r| !r.is_zero()).collect();
+            let mut moved = Vec::new();
+            if !moving.is_empty() {
+                let digits = digits.get_or_init(|| decompose(self.context, a.level, &a.polys[1]));
+                moved = self.rotate_digits(a, digits, &moving, keys)?;
+            }
+            let mut moved = moved.into_iter();
+            let next = |r: &Rotation| if r.is_zero() { None } else { moved.next() };
+            rotated.extend(rotations.iter().map(next).map(|moved| moved.unwrap_or_else(|| a.clone())));
+        }
+        Ok(rotated)
+    }
+
+    /// Rotations by anything but zero of a decomposed ciphertext.
+    fn rotate_digits(
+        &self,
+        a: &Ciphertext,
+        digits: &Digits<'_>,
+        rotations: &[Rotation],
+        keys: &RotationKeys,
+    ) -> Result<Vec<Ciphertext>, CkksError> {
+        let switches = rotations
+            .iter()
+            .map(|&rotation| Ok(Switch { key: keys.get(rotation, a.level)?, first: None, permute: None }))
+            .collect::<Result<Vec<_>, CkksError>>()?;
+        let sums = multiply(self.context, digits, &switches);
+        let divided = sums.into_iter().zip(rotations).map(|([c0, c1], rotation)| {
+            let automorphism = self.context.automorphism(rotation.galois_element(self.context.ring().n()));
+            let permute = Some(&*automorphism);
+            let divide =
+                |half: &Poly<NttForm>, add| mod_down(self.context, a.level, half, &Then { add, permute });
+            let polys = vec![divide(&c0, Some(&a.polys[0])), divide(&c1, None)];
+            Ciphertext { polys, level: a.level, scale: a.scale }
+        });
+        Ok(divided.collect())
+    }
+}

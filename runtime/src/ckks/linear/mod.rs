@@ -1,0 +1,150 @@
+//! Linear maps between ciphertexts, by diagonals.
+//!
+//! y_o = Σ_g rot(Σ_(i,b) d·rot(x_i, b), g): baby steps b, giant steps g, one plaintext d per term. The babies of an
+//! input share one decomposition and are kept over the key basis, multiplied by P; products are summed there.
+//! Each giant step divides only its second half by P before its key switch, and each output is divided
+//! once at the end (double hoisting). Costs no level; the scale is multiplied by that of the diagonals.
+
+mod babies;
+mod inner;
+mod outer;
+mod parts;
+
+use std::sync::Arc;
+
+use fhe_bytecode::{Level, Scale};
+pub use parts::Parts;
+use parts::take_apart;
+
+use self::inner::inner_sums;
+use self::outer::outer_sums;
+use super::ciphertext::{Ciphertext, Encoding, Plaintext};
+use super::key_switch::{Then, mod_down};
+use super::keys::RotationKeys;
+use super::{CkksError, Evaluator, Rotation};
+
+/// What to compute; rotations and diagonals only, no values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinearPlan {
+    /// Number of sums; as many outputs, unless the parts of a sum are two of them.
+    pub n_outputs: usize,
+    /// The sums inside the giant steps; several groups may serve one output.
+    pub groups: Vec<LinearGroup>,
+    /// What the imaginary parts of the sums are.
+    pub parts: Parts,
+    /// Afterwards, for each of these in order: y ← y + rot(y, fold), on every output.
+    pub fold: Vec<Rotation>,
+}
+
+/// One giant step of one output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearGroup {
+    /// Output that the group is added to.
+    pub output: usize,
+    /// Rotation of the sum.
+    pub giant: Rotation,
+    /// The summands.
+    pub terms: Vec<LinearTerm>,
+}
+
+/// One product: diagonal times rotated input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinearTerm {
+    /// Input ciphertext.
+    pub input: usize,
+    /// Rotation of the input.
+    pub baby: Rotation,
+    /// The plaintext, by the name its source knows. It must already be rotated back by the giant step.
+    pub diagonal: usize,
+}
+
+/// One diagonal as its source has it.
+#[derive(Clone, Debug)]
+pub enum Diagonal {
+    /// Coefficients; the executor transforms them tower by tower, and keeps nothing.
+    Encoding(Arc<Encoding>),
+    /// Residues over the key basis of the inputs' level (or one of a higher level).
+    Plaintext(Arc<Plaintext>),
+}
+
+impl Diagonal {
+    fn scale(&self) -> Scale {
+        match self {
+            Self::Encoding(encoding) => encoding.scale(),
+            Self::Plaintext(plain) => plain.scale(),
+        }
+    }
+}
+
+/// Gives diagonals on demand; asked from many threads, once per term.
+pub trait PlaintextSource: Sync {
+    /// The diagonal with this name. All diagonals of an input have one scale.
+    ///
+    /// # Errors
+    /// When there is no such diagonal or it cannot be encoded.
+    fn diagonal(&self, diagonal: usize) -> Result<Diagonal, CkksError>;
+}
+
+/// Evaluates a plan on ciphertexts of one level; the scale of an input times that of its diagonals is the same for all.
+///
+/// # Errors
+/// When inputs disagree, the plan names an input or output that does not exist or leaves an output empty, a
+/// rotation key is missing, or the source fails.
+pub fn evaluate(
+    evaluator: &Evaluator<'_>,
+    inputs: &[Ciphertext],
+    plan: &LinearPlan,
+    source: &dyn PlaintextSource,
+    keys: &RotationKeys,
+) -> Result<Vec<Ciphertext>, CkksError> {
+    let context = evaluator.context();
+    let level = check(inputs, plan, keys)?;
+    let (sums, scale) = inner_sums(context, level, inputs, plan, source, keys)?;
+    let mut outputs = outer_sums(context, level, plan, sums, keys)?
+        .into_iter()
+        .map(|halves| Ciphertext {
+            polys: halves.iter().map(|half| mod_down(context, level, half, &Then::default())).collect(),
+            level,
+            scale,
+        })
+        .collect::<Vec<_>>();
+    outputs = take_apart(evaluator, outputs, plan.parts, keys)?;
+    for &fold in &plan.fold {
+        for output in &mut outputs {
+            let rotated = evaluator.rotate(output, fold, keys)?;
+            evaluator.add_assign(output, &rotated)?;
+        }
+    }
+    Ok(outputs)
+}
+
+fn check(inputs: &[Ciphertext], plan: &LinearPlan, keys: &RotationKeys) -> Result<Level, CkksError> {
+    let first = inputs.first().ok_or(CkksError::Plan("no input"))?;
+    for input in inputs {
+        input.check_degree(2)?;
+        if input.level != first.level {
+            return Err(CkksError::LevelMismatch { left: first.level, right: input.level });
+        }
+    }
+    let mut served = vec![false; plan.n_outputs];
+    for group in &plan.groups {
+        *served
+            .get_mut(group.output)
+            .ok_or(CkksError::Plan("a group names an output that does not exist"))? = true;
+        if group.terms.is_empty() {
+            return Err(CkksError::Plan("a group has no terms"));
+        }
+        if group.terms.iter().any(|term| term.input >= inputs.len()) {
+            return Err(CkksError::Plan("a term names an input that does not exist"));
+        }
+        for rotation in group.terms.iter().map(|term| term.baby).chain([group.giant]) {
+            if !rotation.is_zero() {
+                keys.get(rotation, first.level)?;
+            }
+        }
+    }
+    if served.contains(&false) {
+        return Err(CkksError::Plan("an output has no terms"));
+    }
+    Ok(first.level)
+}

@@ -1,0 +1,113 @@
+//! Who computes a transform: the library (any prime), or our kernels in double precision (primes below 2^50).
+//!
+//! All engines give the same bits.
+
+use super::kernels::Instructions;
+use super::modulus::Modulus;
+use super::scalar::{Conversion, End};
+#[cfg(target_arch = "x86_64")]
+use super::simd;
+
+#[derive(Clone, Debug)]
+pub(super) enum Engine {
+    Library(concrete_ntt::prime64::Plan),
+    #[cfg(target_arch = "x86_64")]
+    Four(simd::FmaNtt<simd::Avx2>),
+    #[cfg(target_arch = "x86_64")]
+    Eight(simd::FmaNtt<simd::Avx512>),
+}
+
+impl Engine {
+    /// The fastest engine that the instructions allow, for ψ = `root`.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn choose(
+        plan: concrete_ntt::prime64::Plan,
+        q: Modulus,
+        n: usize,
+        root: u64,
+        instructions: Instructions,
+    ) -> Self {
+        match instructions.width(q) {
+            Some(simd::Width::Four(s)) if n >= simd::FmaNtt::<simd::Avx2>::MIN_SIZE => {
+                Self::Four(simd::FmaNtt::new(s, q, n, root))
+            }
+            Some(simd::Width::Eight(s)) if n >= simd::FmaNtt::<simd::Avx512>::MIN_SIZE => {
+                Self::Eight(simd::FmaNtt::new(s, q, n, root))
+            }
+            _ => Self::Library(plan),
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn choose(
+        plan: concrete_ntt::prime64::Plan,
+        _: Modulus,
+        _: usize,
+        _: u64,
+        _: Instructions,
+    ) -> Self {
+        Self::Library(plan)
+    }
+
+    /// Short name, for benches.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Library(plan) if plan.use_ifma() => "library-ifma",
+            Self::Library(_) => "library",
+            #[cfg(target_arch = "x86_64")]
+            Self::Four(_) => "avx2-fma",
+            #[cfg(target_arch = "x86_64")]
+            Self::Eight(_) => "avx512-fma",
+        }
+    }
+
+    /// Coefficients in [0, q) to values in [0, q).
+    pub(super) fn forward(&self, buf: &mut [u64]) {
+        match self {
+            Self::Library(plan) => plan.fwd(buf),
+            #[cfg(target_arch = "x86_64")]
+            Self::Four(plan) => plan.forward(buf),
+            #[cfg(target_arch = "x86_64")]
+            Self::Eight(plan) => plan.forward(buf),
+        }
+    }
+
+    /// Integral coefficients in [-q, q] to residues or doubles, if the engine takes doubles.
+    pub(super) fn forward_f64(&self, out: &mut [u64], coeffs: &[f64], doubles: bool) -> bool {
+        match self {
+            Self::Library(_) => return false,
+            #[cfg(target_arch = "x86_64")]
+            Self::Four(plan) => plan.forward_f64(out, coeffs, doubles),
+            #[cfg(target_arch = "x86_64")]
+            Self::Eight(plan) => plan.forward_f64(out, coeffs, doubles),
+        }
+        true
+    }
+
+    /// The transform of a base conversion from small primes, if the engine can merge the two.
+    pub(super) fn forward_converted(&self, out: &mut [u64], from: Conversion<'_>, end: End<'_>) -> bool {
+        match self {
+            Self::Library(_) => return false,
+            #[cfg(target_arch = "x86_64")]
+            Self::Four(plan) => plan.forward_converted(out, from, end),
+            #[cfg(target_arch = "x86_64")]
+            Self::Eight(plan) => plan.forward_converted(out, from, end),
+        }
+        true
+    }
+
+    /// Values in [0, q) to coefficients in [0, q), times `factor`.
+    pub(super) fn inverse(&self, q: Modulus, buf: &mut [u64], factor: u64) {
+        match self {
+            Self::Library(plan) => {
+                plan.inv(buf);
+                let scale = q.shoup(q.mul(q.inv(buf.len() as u64 % q.value()), factor));
+                buf.iter_mut().for_each(|x| *x = q.mul_shoup(*x, scale));
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Four(plan) => plan.inverse(buf, factor),
+            #[cfg(target_arch = "x86_64")]
+            Self::Eight(plan) => plan.inverse(buf, factor),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What the kernels ask of a vector of doubles, whatever its width.
+//!
+//! A value of a type with this trait is a capability: it is made by asking the CPU, and holding it is the right to
+//! use the instructions behind it. Kernels are written once, generic over it, so all widths give the same bits
+//! by construction. Methods are inlined into [`Lanes::run`], whose body has the CPU features.
+
+mod avx2;
+mod avx512;
+
+pub use avx2::Avx2;
+pub use avx512::Avx512;
+
+/// A vector width.
+pub trait Lanes: Copy + std::fmt::Debug + Send + Sync + 'static {
+    /// Doubles, one per lane.
+    type V: Copy;
+    /// As many words in memory: integers, or the bits of doubles.
+    type Words: Copy + std::fmt::Debug + Send + Sync;
+    /// Number of lanes.
+    const WIDTH: usize;
+
+    /// Runs `f` with the CPU features of this width.
+    fn run<R>(self, f: impl FnOnce() -> R) -> R;
+
+    /// Whole vectors, and the words left over.
+    fn words(x: &[u64]) -> (&[Self::Words], &[u64]);
+    /// Whole vectors, and the words left over.
+    fn words_mut(x: &mut [u64]) -> (&mut [Self::Words], &mut [u64]);
+    /// Words from a function of the lane.
+    fn words_from(f: impl Fn(usize) -> u64) -> Self::Words;
+
+    /// Reads the bits of doubles.
+    fn load(self, x: &Self::Words) -> Self::V;
+    /// Writes the bits of doubles.
+    fn store(self, out: &mut Self::Words, x: Self::V);
+    /// The same double in every lane.
+    fn splat(self, x: f64) -> Self::V;
+
+    /// a + b.
+    fn add(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a - b.
+    fn sub(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a·b.
+    fn mul(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a·b + c, rounded once.
+    fn mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// a·b - c, rounded once.
+    fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// c - a·b, rounded once.
+    fn neg_mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// To the nearest integer, ties to even.
+    fn round(self, a: Self::V) -> Self::V;
+    /// To the next integer below.
+    fn floor(self, a: Self::V) -> Self::V;
+
+    /// Bits of either.
+    fn or(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Bits of one but not of both.
+    fn xor(self, a: Self::V, b: Self::V) -> Self::V;
+    /// The sum of the bits read as 64-bit integers.
+    fn add_words(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Where the sign bit of `sign` is set `negative`, elsewhere `other`.
+    fn select(self, sign: Self::V, negative: Self::V, other: Self::V) -> Self::V;
+    /// Whether |a| is below `bound` in every lane.
+    fn all_below(self, a: Self::V, bound: Self::V) -> bool;
+
+    /// Vector `i` of words of which each repeats `run` times, a power of two.
+    fn load_runs(self, x: &[u64], run: usize, i: usize) -> Self::V;
+
+    /// From eight vectors in memory order to vector k holding entry k of every group of eight, a group per lane.
+    fn group(self, rows: [Self::V; 8]) -> [Self::V; 8];
+    /// The inverse of [`Lanes::group`].
+    fn ungroup(self, x: [Self::V; 8]) -> [Self::V; 8];
+}
+
+/// The bits of doubles.
+pub(super) fn bits(x: &[f64]) -> &[u64] {
+    // SAFETY: both types have the size and alignment of eight bytes, and any bits are a word.
+    unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), x.len()) }
+}
+
+/// The bits of doubles.
+pub(super) fn bits_mut(x: &mut [f64]) -> &mut [u64] {
+    // SAFETY: both types have the size and alignment of eight bytes, and any bits are a word or a double.
+    unsafe { std::slice::from_raw_parts_mut(x.as_mut_ptr().cast(), x.len()) }
+}
