@@ -1,10 +1,10 @@
-//! What the cross-crate tests and `cargo xtask` share: an ONNX writer, generated networks,
-//! and a browser.
+//! What the cross-crate tests and `cargo xtask` share: an ONNX writer, generated networks, the built binaries, a browser.
 //!
 //! Nothing here is part of the product: the compiler reads ONNX, it never writes it.
 
 #![forbid(unsafe_code)]
 
+pub mod binaries;
 pub mod browser;
 pub mod models;
 pub mod onnx;

@@ -7,6 +7,7 @@ mod bless;
 mod check;
 mod demo;
 mod docs;
+mod fuzz;
 mod golden;
 mod models;
 mod slow;
@@ -34,6 +35,8 @@ enum Command {
     Docs(docs::Args),
     /// Accept the current output as the new snapshots
     Bless,
+    /// Feed changed files to every reader
+    Fuzz(fuzz::Args),
     /// Rewrite the golden and corrupt program files
     Golden,
     /// Run the slow tests that the default suite leaves out
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Docs(args) => docs::run(&args),
         Command::Bless => bless::run(),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Golden => golden::run(),
         Command::Slow(args) => slow::run(&args),
         Command::Bench(args) => bench::run(&args).map_err(std::io::Error::other),

@@ -31,18 +31,22 @@ pub use shape::ImageShape;
 /// # Errors
 /// If the file cannot be read, is of no known format, is damaged, or holds tensors of another shape.
 pub fn read_samples(path: &Path, shape: ImageShape) -> Result<Samples, InputError> {
-    let read = || -> Result<Samples, InputErrorKind> { decode(&bytes::read_file(path)?, path, shape) };
+    let read =
+        || -> Result<Samples, InputErrorKind> { decode_samples(&bytes::read_file(path)?, path, shape) };
     read().map_err(|kind| InputError { path: path.to_path_buf(), kind })
 }
 
-/// Decodes `data`; `path` gives hints only and is not opened.
-fn decode(data: &[u8], path: &Path, shape: ImageShape) -> Result<Samples, InputErrorKind> {
+/// Decodes the bytes of a file; `path` gives hints only and is not opened.
+///
+/// # Errors
+/// As [`read_samples`].
+pub fn decode_samples(data: &[u8], path: &Path, shape: ImageShape) -> Result<Samples, InputErrorKind> {
     match data {
         [0x1f, 0x8b, ..] => match bytes::gunzip(data)? {
             inner if inner.starts_with(&[0x1f, 0x8b]) => {
                 Err(InputErrorKind::damaged("gzip", "compressed twice"))
             }
-            inner => decode(&inner, &path.with_extension(""), shape),
+            inner => decode_samples(&inner, &path.with_extension(""), shape),
         },
         [0xfd, b'7', b'z', b'X', b'Z', ..] => Err(InputErrorKind::Compressed { tool: "xz" }),
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => numpy::decode_npy(data, shape),

@@ -16,14 +16,14 @@ const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 4 };
 
 /// Reading `data` under `name` gives the tensor 0, 1, 2, … / 255 for the first sample.
 fn check_pixels(data: &[u8], name: &str, shape: ImageShape) {
-    let samples = decode(data, Path::new(name), shape).unwrap();
+    let samples = decode_samples(data, Path::new(name), shape).unwrap();
     let tensor = samples.tensor(0, &Normalization::default()).unwrap();
     let expected: Vec<f64> = (0..shape.n_values()).map(|i| i as f64 / 255.0).collect();
     assert_eq!(tensor, expected, "{name}");
 }
 
 fn check_error(data: &[u8], name: &str, shape: ImageShape, expected: &str) {
-    let error = decode(data, Path::new(name), shape).unwrap_err().to_string();
+    let error = decode_samples(data, Path::new(name), shape).unwrap_err().to_string();
     assert!(error.contains(expected), "{name}: {error}");
 }
 
@@ -101,7 +101,7 @@ fn npy_bytes_are_pixels_in_either_axis_order() {
 #[test]
 fn npy_floats_are_model_inputs_as_they_are() {
     let values: Vec<f32> = (0..24).map(|i| i as f32 - 7.5).collect();
-    let samples = decode(&npy(&[3, 2, 4], &values), Path::new("a.npy"), SHAPE).unwrap();
+    let samples = decode_samples(&npy(&[3, 2, 4], &values), Path::new("a.npy"), SHAPE).unwrap();
     let ignored = Normalization { mean: vec![1.0; 3], std: vec![2.0; 3] };
     assert_eq!(samples.tensor(0, &ignored).unwrap()[1], -6.5);
 }
@@ -111,14 +111,14 @@ fn npy_that_claims_more_than_it_holds_is_refused() {
     let mut data = npy(&[3, 2, 4], &[0u8; 24]);
     let at = data.windows(7).position(|w| w == b"(3, 2, ").unwrap();
     data[at + 1..at + 5].copy_from_slice(b"9999");
-    assert!(decode(&data, Path::new("a.npy"), SHAPE).is_err());
+    assert!(decode_samples(&data, Path::new("a.npy"), SHAPE).is_err());
     check_error(&npy(&[3, 2], &[0u8; 6]), "a.npy", SHAPE, "an array of [3, 2]");
 }
 
 #[test]
 fn npz_gives_samples_and_labels() {
     check_pixels(&npz(), "a.npz", SHAPE);
-    assert_eq!(decode(&npz(), Path::new("a.npz"), SHAPE).unwrap().label(0), Some(7));
+    assert_eq!(decode_samples(&npz(), Path::new("a.npz"), SHAPE).unwrap().label(0), Some(7));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn idx_is_read_plain_and_gzipped() {
 #[test]
 fn cifar_batch_gives_images_and_labels() {
     let shape = ImageShape::new(3, 32, 32);
-    let samples = decode(&cifar(), Path::new("batch.bin"), shape).unwrap();
+    let samples = decode_samples(&cifar(), Path::new("batch.bin"), shape).unwrap();
     assert_eq!((samples.len(), samples.label(1)), (2, Some(1)));
     let normalization = Normalization { mean: vec![0.5; 3], std: vec![0.25; 3] };
     assert_eq!(samples.tensor(1, &normalization).unwrap()[255], 2.0);
@@ -142,7 +142,7 @@ fn cifar_batch_gives_images_and_labels() {
 #[test]
 fn csv_rows_may_end_in_a_label() {
     let shape = ImageShape::new(1, 1, 3);
-    let samples = decode(b"a,b,c,class\n1,2,3,7\n4,5,6.5,8\n", Path::new("a.csv"), shape).unwrap();
+    let samples = decode_samples(b"a,b,c,class\n1,2,3,7\n4,5,6.5,8\n", Path::new("a.csv"), shape).unwrap();
     assert_eq!(samples.tensor(1, &Normalization::default()).unwrap(), [4.0, 5.0, 6.5]);
     assert_eq!(samples.label(1), Some(8));
     check_error(b"1,2\n3,4\n", "a.csv", shape, "2 rows of 2 numbers");
@@ -152,7 +152,7 @@ fn csv_rows_may_end_in_a_label() {
 
 #[test]
 fn sample_beyond_the_end_is_an_error() {
-    let samples = decode(&idx(), Path::new("i"), ImageShape::new(1, 2, 3)).unwrap();
+    let samples = decode_samples(&idx(), Path::new("i"), ImageShape::new(1, 2, 3)).unwrap();
     let error = samples.tensor(2, &Normalization::default()).unwrap_err().to_string();
     assert_eq!(error, "sample 2 does not exist: the file has 2");
 }
@@ -178,7 +178,7 @@ fn random_damage_never_panics() {
                 data[at] = rng.next_u32() as u8;
             }
             data.truncate(data.len() - (rng.next_u32() as usize % 8).min(data.len() - 1));
-            let _ = decode(&data, Path::new(name), SHAPE);
+            let _ = decode_samples(&data, Path::new(name), SHAPE);
         }
     }
 }

@@ -106,6 +106,18 @@ pub fn write_ciphertexts(
     write_atomically(path, Audience::Public, |file| encode(file, context, expected, ciphertexts))
 }
 
+/// Samples from the bytes of a file; see [`read_ciphertexts`].
+///
+/// # Errors
+/// As for the file.
+pub fn decode_ciphertexts(
+    data: &[u8],
+    context: &Context,
+    expected: &Expected,
+) -> Result<Ciphertexts, FileErrorKind> {
+    decode(data, data.len() as u64, context, expected)
+}
+
 /// Reads samples for the parameters of `context` that look as `expected`.
 ///
 /// # Errors

@@ -55,6 +55,14 @@ pub fn write_evaluation_keys(path: &Path, context: &Context, keys: &EvaluationKe
     write_atomically(path, Audience::Public, |file| encode(file, context, keys))
 }
 
+/// Keys from the bytes of a file; see [`read_evaluation_keys`].
+///
+/// # Errors
+/// As for the file.
+pub fn decode_evaluation_keys(data: &[u8], context: &Context) -> Result<EvaluationKeys, FileErrorKind> {
+    decode(data, data.len() as u64, context)
+}
+
 /// Reads keys for the parameters of `context`.
 ///
 /// # Errors

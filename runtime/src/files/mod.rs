@@ -13,10 +13,14 @@ mod store;
 #[cfg(test)]
 mod testing;
 
-pub use ciphertexts::{Ciphertexts, Expected, Role, Stored, read_ciphertexts, write_ciphertexts};
+pub use ciphertexts::{
+    Ciphertexts, Expected, Role, Stored, decode_ciphertexts, read_ciphertexts, write_ciphertexts,
+};
 pub use error::{FileError, FileErrorKind};
-pub use evaluation_keys::{generate_evaluation_keys, read_evaluation_keys, write_evaluation_keys};
+pub use evaluation_keys::{
+    decode_evaluation_keys, generate_evaluation_keys, read_evaluation_keys, write_evaluation_keys,
+};
 pub(crate) use header::VERSION;
 pub use header::{Header, Kind, read_header};
-pub use secret_key::{read_secret_key, write_secret_key};
+pub use secret_key::{decode_secret_key, read_secret_key, write_secret_key};
 pub use store::{Audience, kind_of, remove_unfinished, write_atomically};

@@ -34,8 +34,8 @@ pub fn read_secret_key(path: &Path, context: &Context) -> Result<SecretKey, File
         }
         file.read_exact(&mut data)?;
         match len - data.len() as u64 {
-            0 => decode(&data, context),
-            n_bytes => decode(&data, context).and(Err(FileErrorKind::TrailingBytes { n_bytes })),
+            0 => decode_secret_key(&data, context),
+            n_bytes => decode_secret_key(&data, context).and(Err(FileErrorKind::TrailingBytes { n_bytes })),
         }
     };
     read().map_err(|kind| FileError { path: path.to_path_buf(), kind })
@@ -56,7 +56,11 @@ fn encode(context: &Context, key: &SecretKey) -> Result<Zeroizing<Vec<u8>>, File
     Ok(data)
 }
 
-fn decode(data: &[u8], context: &Context) -> Result<SecretKey, FileErrorKind> {
+/// A secret key from the bytes of a file.
+///
+/// # Errors
+/// If the bytes are damaged or for other parameters.
+pub fn decode_secret_key(data: &[u8], context: &Context) -> Result<SecretKey, FileErrorKind> {
     let mut reader = BodyReader::new(data, data.len() as u64)?;
     let header = Header::read(&mut reader, Kind::SecretKey)?;
     header.check_parameters(context)?;
@@ -102,6 +106,6 @@ mod tests {
     fn any_change_is_refused() {
         let context = toy_context();
         let data = encode(&context, &toy_key(&context, 1)).unwrap();
-        check_damage(&data, |data| decode(data, &context).map(drop));
+        check_damage(&data, |data| decode_secret_key(data, &context).map(drop));
     }
 }

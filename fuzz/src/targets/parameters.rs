@@ -1,0 +1,82 @@
+//! Parameter files in RON, as `fhec build --params FILE` reads them.
+
+use fhe_bytecode::Params;
+use fhec::emit::Labels;
+use fhec::pipeline::{BuildError, BuildOptions, ParamsChoice, build};
+use fhec::schedule::given::GivenParams;
+use fhec_ir::{Graph, verify};
+use fhec_tests::models::random::Random;
+
+use super::specimen::{DENSE, graph};
+use crate::mutate;
+use crate::run::Target;
+
+/// Sound parameters for two dense layers in a ring of degree 32.
+const SOUND: &str = "(
+    // A comment.
+    params: (
+        log_n: 5,
+        towers: [1073741441, 1073740609, 1073739649],
+        special_primes: [1073739457],
+        digit_size: 1,
+        insecure: false,
+        toy: true,
+    ),
+    input_scale_bits: 14.5,
+    activation_scale_bits: 15.0,
+)
+";
+const WORDS: &[&str] = &[
+    "(", ")", "[", "]", ",", ":", "true", "nan", "inf", "-1", "1e400", "Some(", "/*", "\"", "r#\"", "#![",
+    "12289", "65537", "17", "18", "64", "params", "towers",
+];
+/// One in so many accepted files is used for a build.
+const BUILT: usize = 8;
+
+/// Parameter files, and a network they are used for.
+pub(super) struct Parameters {
+    graph: Graph,
+}
+
+impl Parameters {
+    pub(super) fn new() -> Self {
+        Self { graph: graph(DENSE) }
+    }
+}
+
+impl Target for Parameters {
+    type Read = GivenParams;
+    const NAME: &'static str = "parameters";
+
+    fn input(&self, random: &mut Random) -> Vec<u8> {
+        mutate::text(SOUND, WORDS, random)
+    }
+
+    fn read(&self, input: &[u8]) -> Option<GivenParams> {
+        let read: Result<GivenParams, _> = ron::from_str(std::str::from_utf8(input).ok()?);
+        let given = read.inspect_err(|e| assert!(!e.to_string().is_empty())).ok()?;
+        // Wrong parameters go on to the build, which must refuse them.
+        if let Err(error) = Params::new(given.params.clone()) {
+            assert!(!error.to_string().is_empty());
+        }
+        Some(given)
+    }
+
+    fn memory_bound(&self, len: usize) -> usize {
+        256 * len + (64 << 10)
+    }
+
+    fn exercise(&self, given: GivenParams, random: &mut Random) -> Result<(), String> {
+        if random.below(BUILT) != 0 || given.params.log_n > 10 {
+            return Ok(());
+        }
+        let verified = verify(&self.graph).map_err(|e| e.to_string())?;
+        let params = ParamsChoice::File("given.ron".into(), Box::new(given));
+        let options = BuildOptions { params, ..BuildOptions::default() };
+        match build(verified, &options, Labels::default()) {
+            Err(BuildError::Linear(e)) => Err(format!("build: {e}")),
+            Err(BuildError::Check(e)) => Err(format!("build: {e}")),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
