@@ -54,6 +54,7 @@ class Run:
         self.path = options.out / "checkpoint.pt"
         torch.manual_seed(options.seed)
         self.network = self.recipe.network()
+        start_batch_norms(self.network, options.bn_start)
         self.optimizer = torch.optim.SGD(_parameter_groups(self.network, options.weight_decay), momentum=0.9, nesterov=True)
         self.epoch, seconds = 0, 0.0
         if self.path.exists():
@@ -78,7 +79,7 @@ class Run:
         options = self.options
         generator = torch.Generator().manual_seed(1_000_003 * options.seed + self.epoch)
         jitter = torch.Generator().manual_seed(generator.initial_seed() * options.processes + self.group.rank)
-        zeta = options.zeta * warm_up(self.epoch)
+        zeta = options.zeta * (warm_up(self.epoch) if options.warm_up else 1.0)
         n_steps = len(self.train_data) // options.batch_size
         sums = torch.zeros(3)
         n_done, shown = 0, time.monotonic()
@@ -158,6 +159,13 @@ class Run:
         print({key: value for key, value in row.items() if key != "ranges"}, file=sys.stderr, flush=True)
 
 
+def start_batch_norms(network: nn.Module, factor: float) -> None:
+    """Sets the factors of all batch norms, which decide how wide the inputs of the activations are at first."""
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.constant_(module.weight, factor)
+
+
 def _class_weights(split: data.Split) -> torch.Tensor:
     """Rare classes weigh more, so that each class contributes the same to the loss."""
     counts = torch.bincount(split.labels).float()
@@ -183,6 +191,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--c", type=float, default=2.0, help="activations are fitted and kept on [-c, c]")
     add("--bits", type=int, default=10, help="fractional bits of the activation's coefficients")
     add("--zeta", type=float, default=0.001, help="strength of the clip-range penalty")
+    add("--no-warm-up", dest="warm_up", action="store_false", help="full zeta from the first epoch; fits a small --bn-start")
     add("--clip-until", type=float, default=1.0, help="part of the run after which training no longer clips")
     add("--width", type=float, default=1.0, help="factor of all channel counts")
     add("--epochs", type=float, default=50)
@@ -190,6 +199,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--batch-size", type=int, default=128)
     add("--lr", type=float, default=0.2, help="peak of the one-cycle schedule")
     add("--weight-decay", type=float, default=5e-4)
+    add("--bn-start", type=float, default=1.0, help="first value of the batch norms' factors; below 1 starts inside [-c, c]")
     add("--balance", action="store_true", help="weigh classes by the inverse of their frequency")
     add("--padding", type=int, default=4, help="largest random shift in pixels")
     add("--small-size", type=int, default=24, help="image size in the first part of the run")

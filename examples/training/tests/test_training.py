@@ -61,6 +61,22 @@ def test_a_run_goes_on_from_its_checkpoint(stripes):
         torch.testing.assert_close(a, b)
 
 
+def test_batch_norms_start_where_they_are_told_and_zeta_without_warm_up(stripes):
+    run_options = options(stripes, "--epochs", "1", "--zeta", "0.5", "--bn-start", "0.4", "--no-warm-up")
+    run_options.out.mkdir()
+    run = train.Run(run_options, Group(1))
+    norms = [m for m in run.network.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+    assert norms and all((norm.weight == 0.4).all() for norm in norms)
+    run.go()
+    row = (stripes / "run" / "log.csv").read_text().splitlines()[-1]
+    assert float(row.split(",")[4]) == 0.5
+    run_options.out = stripes / "warm"
+    run_options.warm_up = True
+    finished(run_options)
+    row = (stripes / "warm" / "log.csv").read_text().splitlines()[-1]
+    assert float(row.split(",")[4]) == 0.5 / 100
+
+
 def test_a_checkpoint_of_another_network_is_refused(stripes):
     finished(options(stripes, "--epochs", "1"))
     with pytest.raises(SystemExit, match="another network"):
