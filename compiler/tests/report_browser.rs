@@ -83,7 +83,7 @@ fn the_page_renders_and_answers_without_a_word_in_the_console() {
     assert!((width(&mut browser) - home).abs() < 0.01);
 
     // A column of the charts, a narrow window, dark colors, paper.
-    let (x, y) = center(&mut browser, ".chart .hit:nth-of-type(1)");
+    let (x, y) = center(&mut browser, ".chart .hit");
     browser.point_at(x, y).unwrap();
     assert_eq!(browser.evaluate("document.querySelectorAll('.hit.here').length").unwrap(), json!(1));
     browser.resize(400, 800).unwrap();

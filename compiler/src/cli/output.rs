@@ -67,7 +67,7 @@ pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Diagnost
 
 pub(super) fn summary(report: &BuildReport, path: &Path) -> String {
     let security = match (report.secure, report.security_margin_bits) {
-        (true, Some(margin)) => format!("128-bit security with {margin:.0} bits to spare"),
+        (true, Some(margin)) => format!("128-bit security, {margin:.1} bits below the bound"),
         (false, Some(margin)) => format!("WARNING: {:.0} bits beyond the 128-bit bound: not secure", -margin),
         _ => "WARNING: a toy ring, protects nothing".to_owned(),
     };
