@@ -3,12 +3,10 @@
 //! A value is one run of registers, written once and freed after its last reader. Levels and scales are implied by the
 //! positions; the checker of the bytecode replays them.
 
-use std::collections::BTreeSet;
-
 use fhe_bytecode::{
-    CheckErrors, CheckedProgram, CostModel, CtRange, InputSpec, Instruction, LayerId, LayerSpec, LayoutId,
-    Level, LinearMap, LinearTerm, MapId, Op, Origin, OutputSpec, Plan, Prediction, Preprocessing,
-    ProgramSpec, Rotation, plan, required_keys,
+    CheckErrors, CheckedProgram, CtRange, InputSpec, Instruction, LayerId, LayerSpec, LayoutId, Level,
+    LinearMap, LinearTerm, MapId, Op, Origin, OutputSpec, Plan, Prediction, Preprocessing, ProgramSpec,
+    required_keys,
 };
 
 use crate::layout::{Part, Placed};
@@ -78,21 +76,6 @@ pub fn emit(
     spec.relin_level = keys.relin;
     spec.conjugation_level = keys.conjugation;
     CheckedProgram::new(spec)
-}
-
-/// A plan for every linear map, in the order of [`Placed::maps`]; a rotation that an earlier layer needs costs no new key.
-#[must_use]
-pub fn plans(placed: &Placed, positions: &Positions, schedule: &Schedule, costs: &CostModel) -> Vec<Plan> {
-    let mut known: BTreeSet<Rotation> = BTreeSet::new();
-    placed
-        .maps()
-        .map(|(id, map)| {
-            let level = positions.working_level(positions.of(id));
-            let plan = plan::plan(&map.diagonals, &costs.at(&schedule.params, level), &known);
-            known.extend(plan.rotations(&map.diagonals));
-            plan
-        })
-        .collect()
 }
 
 struct Emitter<'a> {

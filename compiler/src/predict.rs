@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fhe_bytecode::{CheckedProgram, CostModel, Level, MapId, Op, PlaintextKey, Prediction, Rotation};
+use fhe_bytecode::{
+    CheckedProgram, CostModel, Diagonals, ExpandedPlan, Level, MapId, Op, Params, PlaintextKey, Prediction,
+    Rotation,
+};
 
 use crate::schedule::Schedule;
 
@@ -41,7 +44,9 @@ pub fn predict(program: &mut CheckedProgram, schedule: &Schedule, layer_errors: 
         prediction.seconds += seconds;
         layers[instruction.layer.index()].0 += seconds;
     }
-    let keys = program.spec().rotation_keys.iter().map(|k| k.level).chain(program.spec().relin_level);
+    let spec = program.spec();
+    let keys = spec.rotation_keys.iter().map(|k| k.level);
+    let keys = keys.chain(spec.relin_level).chain(spec.conjugation_level);
     prediction.key_bytes = keys.map(|level| params.key_bytes(level)).sum();
     prediction.ciphertext_bytes = live_ciphertext_bytes(program).into_iter().max().unwrap_or(0);
     program.set_predictions(prediction, &layers);
@@ -58,18 +63,33 @@ pub struct PlaintextUse {
     pub bytes: u64,
 }
 
-/// What the plaintexts of a map take at a level.
+impl PlaintextUse {
+    /// What the plaintexts of a planned map take at a level.
+    #[must_use]
+    pub fn new(diagonals: &Diagonals, plan: &ExpandedPlan, params: &Params, level: Level) -> Self {
+        let mut distinct: BTreeSet<(PlaintextKey, Rotation)> = BTreeSet::new();
+        for group in &plan.groups {
+            distinct.extend(group.terms.iter().map(|t| (diagonals.key(t.diagonal), group.giant)));
+        }
+        let period = diagonals.period();
+        let towers = level.n_towers() + params.special_primes().len();
+        let bytes = (distinct.len() * 2 * period * towers * 8) as u64;
+        Self { count: distinct.len(), period, bytes }
+    }
+}
+
+/// What the plaintexts of a map of a program take at a level.
 #[must_use]
 pub fn plaintexts(program: &CheckedProgram, map: MapId, level: Level) -> PlaintextUse {
     let checked = program.map(map);
-    let mut distinct: BTreeSet<(PlaintextKey, Rotation)> = BTreeSet::new();
-    for group in &checked.plan.groups {
-        distinct.extend(group.terms.iter().map(|t| (checked.diagonals.key(t.diagonal), group.giant)));
-    }
-    let period = checked.diagonals.period();
-    let towers = level.n_towers() + program.params().special_primes().len();
-    let bytes = (distinct.len() * 2 * period * towers * 8) as u64;
-    PlaintextUse { count: distinct.len(), period, bytes }
+    PlaintextUse::new(&checked.diagonals, &checked.plan, program.params(), level)
+}
+
+/// Bytes of rotated inputs and sums while a map is evaluated at a level.
+#[must_use]
+pub fn working_bytes(params: &Params, plan: &ExpandedPlan, level: Level) -> u64 {
+    let pair = 2 * 8 * (level.n_towers() + params.special_primes().len()) * params.n();
+    (pair * plan.working_pairs(params.n_digits(level))) as u64
 }
 
 /// The level an instruction works at: that of its result, one more for a rescale.
@@ -81,7 +101,7 @@ fn working_level(program: &CheckedProgram, index: usize) -> Level {
     }
 }
 
-/// Bytes of the ciphertexts alive once each instruction has its result.
+/// Bytes of the ciphertexts alive while each instruction runs, with the rotated inputs and sums inside it.
 #[must_use]
 pub fn live_ciphertext_bytes(program: &CheckedProgram) -> Vec<u64> {
     let mut alive: BTreeMap<u32, u64> = BTreeMap::new();
@@ -95,7 +115,13 @@ pub fn live_ciphertext_bytes(program: &CheckedProgram) -> Vec<u64> {
                 now += bytes;
             }
         }
-        live.push(now);
+        let within = match (&instruction.op, program.fact(index)) {
+            (Op::Linear { map, .. }, Some(fact)) => {
+                working_bytes(program.params(), &program.map(*map).plan, fact.level)
+            }
+            _ => 0,
+        };
+        live.push(now + within);
         if let Op::Free { src } | Op::Output { src } = &instruction.op {
             now -= src.iter().filter_map(|register| alive.remove(&register.0)).sum::<u64>();
         }

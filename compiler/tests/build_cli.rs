@@ -87,3 +87,27 @@ fn toy_ring_without_the_toy_flag_is_a_usage_error() {
     let output = fhec(&["build", &model(), "-o", "unused.fhebc", "--log-n", "11"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn inputs_that_lead_out_of_range_are_refused_by_layer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (images, program) = (folder.path().join("images.csv"), folder.path().join("a.fhebc"));
+    std::fs::write(&images, vec!["1e12"; 784].join(",")).unwrap();
+    let (images, path) = (images.display().to_string(), program.display().to_string());
+    let output = fhec(&["build", &model(), "-o", &path, "--calibrate", &images, "--quiet"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("values overflow at layer"), "{message}");
+    assert!(message.contains("clip-range penalty"), "{message}");
+    assert!(!program.exists());
+}
+
+#[test]
+fn memory_that_does_not_hold_the_keys_is_refused_with_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.fhebc").display().to_string();
+    let output = fhec(&["build", &model(), "-o", &path, "--memory", "1M", "--quiet"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("GiB more than the 0.00 GiB allowed; layer"), "{message}");
+}

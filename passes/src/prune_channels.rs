@@ -123,7 +123,14 @@ fn leaders(graph: &Graph) -> Vec<(NodeId, NodeId)> {
 
 /// Whether the channels of a node may go: it does not come from outside, and every consumer can do without them.
 fn can_shrink(graph: &Graph, id: NodeId) -> bool {
-    let made_here = match graph.op(id) {
+    mixes_channels_freely(graph.op(id))
+        && graph.uses(id).into_iter().all(|(consumer, _)| mixes_channels_freely(graph.op(consumer)))
+}
+
+/// Whether an operation can be written for other channels than it has: neither their number nor their order is given
+/// from outside.
+fn mixes_channels_freely(op: &Op) -> bool {
+    match op {
         Op::Conv2d(conv) => conv.groups == 1,
         Op::Input { .. } | Op::Concat | Op::Slice(_) | Op::Pad(_) | Op::Flatten | Op::Output => false,
         Op::Linear(_)
@@ -135,19 +142,5 @@ fn can_shrink(graph: &Graph, id: NodeId) -> bool {
         | Op::AddConst { .. }
         | Op::Add
         | Op::Mul => true,
-    };
-    made_here
-        && graph.uses(id).into_iter().all(|(consumer, _)| match graph.op(consumer) {
-            Op::Conv2d(conv) => conv.groups == 1,
-            Op::Input { .. } | Op::Concat | Op::Slice(_) | Op::Pad(_) | Op::Flatten | Op::Output => false,
-            Op::Linear(_)
-            | Op::BatchNorm { .. }
-            | Op::Pool(_)
-            | Op::Poly { .. }
-            | Op::Bivar { .. }
-            | Op::Scale { .. }
-            | Op::AddConst { .. }
-            | Op::Add
-            | Op::Mul => true,
-        })
+    }
 }

@@ -8,6 +8,7 @@ use fhec_ir::{Graph, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, Pass, PassCx, PassRun, pipeline};
 use indicatif::ProgressBar;
 
+use super::calibration::{check_sizes, range_inputs};
 use super::output::{Form, complain, parse_bytes, print_json, spinner, summary, write_atomically};
 use super::{Outcome, relu};
 use crate::diagnostics::{Diagnostic, Kind};
@@ -118,7 +119,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
         eprint!("{}", summary(&report, &args.output));
         if args.request.calibrate.is_none() {
             complain(
-                "note: values were measured on random inputs; `--calibrate IMAGES` measures them on real ones",
+                "note: values were measured on made-up pictures; `--calibrate IMAGES` measures them on real ones",
             );
         }
     }
@@ -148,8 +149,9 @@ pub(super) fn compile(
     let labels = labels(&models[0], args, &imported)?;
     let calibration = calibration(args, &imported, &labels.preprocessing)?;
     spinner.set_message(format!("running the passes on {name}"));
-    let graph =
-        optimized(args, imported.graph, &calibration, observe).map_err(|e| Diagnostic::pass(&name, &e))?;
+    let inputs = range_inputs(&imported.graph, &calibration, &labels.preprocessing);
+    check_sizes(&imported.graph, &inputs).map_err(|e| diagnostic(&name, &e))?;
+    let graph = optimized(args, imported.graph, inputs, observe).map_err(|e| Diagnostic::pass(&name, &e))?;
     observe(Point::Optimized(&graph));
     let verified = verify(&graph).map_err(|e| Diagnostic::bug(format!("{name}: {e}")))?;
     spinner.set_message(format!("scheduling {name}"));
@@ -213,14 +215,13 @@ fn keeps_classes(built: &Built, calibration: &[Vec<f64>]) -> Result<bool, Diagno
 fn optimized(
     args: &Request,
     mut graph: Graph,
-    calibration: &[Vec<f64>],
+    inputs: Vec<Vec<f64>>,
     observe: &mut dyn FnMut(Point<'_>),
 ) -> Result<Graph, fhec_passes::PassError> {
     let redistribute = !args.no_redistribute;
     let config = Config { fuse: !args.no_fuse, forward: redistribute, backward: redistribute, finish: true };
     let manager = Manager::new(pipeline(config), ManagerOptions::default())?;
-    let mut cx = PassCx::default();
-    cx.calibration = calibration.iter().map(|sample| vec![sample.clone()]).collect();
+    let mut cx = PassCx::with_calibration(inputs.into_iter().map(|input| vec![input]).collect());
     manager.run_observed(&mut graph, &mut cx, &mut |pass, run, graph| {
         observe(Point::Passed(pass, run, graph));
     })?;
@@ -297,6 +298,11 @@ fn diagnostic(model: &str, error: &BuildError) -> Diagnostic {
         BuildError::Check(source) => Diagnostic::bug(format!("{what}: {source}")),
         BuildError::Schedule(_) => Diagnostic::new(Kind::Cannot, what)
             .with_help("ask for less precision, more sublevels or a larger ring"),
+        BuildError::Overflow { .. } => Diagnostic::new(Kind::Cannot, what).with_help(
+            "train with the clip-range penalty, or pass `--calibrate IMAGES` if real inputs stay in range",
+        ),
+        BuildError::Memory { .. } => Diagnostic::new(Kind::Cannot, what)
+            .with_help("allow more with `--memory`, or try `--layout hw`, which needs fewer keys"),
         _ => Diagnostic::new(Kind::Cannot, what),
     }
 }

@@ -1,12 +1,15 @@
-//! Images that a build measures values and errors on.
+//! Inputs that a build measures values and errors on.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::Preprocessing;
 use fhe_input::{ImageShape, Normalization, read_samples};
+use fhec_ir::{Graph, eval};
 
 use crate::diagnostics::{Diagnostic, Kind};
+use crate::pipeline::{BuildError, MADE_UP_INPUTS};
+use crate::schedule::{LARGEST, made_up_inputs};
 
 /// Images read at most.
 const MAX_IMAGES: usize = 16;
@@ -46,4 +49,49 @@ fn pictures(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     }
     let count = found.len().min(MAX_IMAGES);
     Ok((0..count).map(|i| found[i * found.len() / count].clone()).collect())
+}
+
+/// The inputs that value ranges are measured on: images where there are any, nothing where batch normalizations tell the
+/// ranges, and made-up pictures else.
+pub(super) fn range_inputs(
+    graph: &Graph,
+    images: &[Vec<f64>],
+    preprocessing: &Preprocessing,
+) -> Vec<Vec<f64>> {
+    let has_ranges = graph.ids().any(|id| graph.node(id).range.is_some());
+    match graph.inputs()[..] {
+        [input] if images.is_empty() && !has_ranges => {
+            made_up_inputs(graph.shape(input), preprocessing, MADE_UP_INPUTS)
+        }
+        _ => images.to_vec(),
+    }
+}
+
+/// Refuses a model that leads some input out of all bounds, by the layer where that happens.
+pub(super) fn check_sizes(graph: &Graph, inputs: &[Vec<f64>]) -> Result<(), BuildError> {
+    let mut first = None;
+    for input in inputs {
+        for member in graph.members() {
+            let watched = eval::evaluate_with(graph, &[input], member, |id, value| {
+                let size = value
+                    .data
+                    .iter()
+                    .fold(0.0, |m: f64, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) });
+                if size > LARGEST && first.is_none() {
+                    first = Some((id, size));
+                }
+            });
+            // Inputs of another shape are refused with a better message by those who use them.
+            if watched.is_err() {
+                return Ok(());
+            }
+        }
+    }
+    match first {
+        None => Ok(()),
+        Some((id, size)) => {
+            let layer = graph.node(id).origins.first().cloned().unwrap_or_else(|| id.to_string());
+            Err(BuildError::Overflow { layer, size })
+        }
+    }
 }

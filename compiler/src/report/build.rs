@@ -45,7 +45,7 @@ pub struct BuildReport {
     pub input_bytes: u64,
     /// Bytes of all plaintexts, encoded.
     pub plaintext_bytes: u64,
-    /// Most bytes of ciphertexts at one time.
+    /// Most bytes of ciphertexts, rotated inputs and sums at one time.
     pub ciphertext_bytes: u64,
     /// Predicted seconds on one core, plaintexts cached.
     pub predicted_seconds: f64,

@@ -7,9 +7,10 @@ use fhe_bytecode::ParamsSpec;
 use fhe_bytecode::params::{ntt_primes_below, ntt_primes_near, security_cap};
 use serde::{Deserialize, Serialize};
 
+use super::balance::uniform_sizes;
 use super::chain::{ChainError, Sizes};
 use super::problem::Problem;
-use super::search::{ScheduleError, uniform_sizes};
+use super::search::ScheduleError;
 
 /// Where the parameters come from.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,16 +2,20 @@
 //!
 //! Decisions live here; the proof that they fit each other is `fhe_bytecode::check`, which shares no code with this.
 
+mod balance;
+mod candidate;
 pub mod chain;
 pub mod given;
 pub mod noise;
 mod positions;
 mod problem;
+mod samples;
 pub mod search;
 mod stats;
 
 pub use chain::{Chain, ChainError, Sizes};
 pub use positions::{Positions, Step, with_lifted_factors};
 pub use problem::Problem;
+pub use samples::made_up_inputs;
 pub use search::{Request, Schedule, ScheduleError, schedule};
-pub use stats::{Stats, random_samples};
+pub use stats::{LARGEST, Overflow, Stats};

@@ -4,14 +4,19 @@
 //! one, averaged over the results and the sample inputs. It comes from reverse sweeps with random seeds, whose squared
 //! length has the squared norm of the Jacobian as its mean.
 
+use fhec_ir::MemberIdx;
 use fhec_ir::spec::Uniform;
-use fhec_ir::{MemberIdx, Shape};
 use rayon::prelude::*;
 
-use crate::lower::{Circuit, eval};
+use crate::lower::{Circuit, ValueId, eval};
 
 /// Random seeds per sample.
-const PROBES: u64 = 4;
+const PROBES: u64 = 2;
+/// Made-up inputs whose scores are larger than so many times the median are left out: a polynomial answers what it was
+/// not trained for with numbers that no image leads to.
+const WILD: f64 = 4.0;
+/// Numbers beyond this fit no modulus.
+pub const LARGEST: f64 = (1u64 << 60) as f64;
 
 /// Statistics of every value of a circuit.
 #[derive(Clone, Debug)]
@@ -24,15 +29,66 @@ pub struct Stats {
     pub peak: Vec<f64>,
 }
 
+/// A value whose numbers are too large for any schedule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Overflow {
+    /// The first such value.
+    pub value: ValueId,
+    /// Its largest number; infinite where it is no number at all.
+    pub size: f64,
+}
+
 impl Stats {
-    /// Runs the circuit on samples.
-    #[must_use]
-    pub fn measure(circuit: &Circuit, samples: &[Vec<f64>]) -> Self {
+    /// Runs the circuit on real inputs: every one counts.
+    ///
+    /// # Errors
+    /// When the numbers of a value grow beyond all bounds.
+    pub fn measure(circuit: &Circuit, samples: &[Vec<f64>]) -> Result<Self, Overflow> {
+        let single = Self::of_each(circuit, samples);
+        match single.iter().find_map(Self::overflow) {
+            Some(overflow) => Err(overflow),
+            None => Ok(Self::summed_up(circuit, &single.iter().collect::<Vec<_>>())),
+        }
+    }
+
+    /// Runs the circuit on made-up inputs: those that lead far away from the others do not count.
+    ///
+    /// # Errors
+    /// When the numbers of a value grow beyond all bounds for most inputs.
+    pub fn measure_typical(circuit: &Circuit, samples: &[Vec<f64>]) -> Result<Self, Overflow> {
+        let single = Self::of_each(circuit, samples);
+        let score = |s: &Self| match s.overflow() {
+            Some(_) => f64::INFINITY,
+            None => circuit.outputs.iter().map(|o| s.peak[o.index()]).fold(0.0, f64::max),
+        };
+        let mut scores: Vec<f64> = single.iter().map(score).collect();
+        scores.sort_by(f64::total_cmp);
+        let median = scores.get(scores.len() / 2).copied().unwrap_or(0.0);
+        if median.is_infinite() {
+            let overflow = single.iter().find_map(Self::overflow);
+            return Err(overflow.expect("an infinite score is an overflow"));
+        }
+        let kept: Vec<&Self> = single.iter().filter(|s| score(s) <= WILD * median).collect();
+        Ok(Self::summed_up(circuit, &kept))
+    }
+
+    /// The statistics of every sample and member alone.
+    fn of_each(circuit: &Circuit, samples: &[Vec<f64>]) -> Vec<Self> {
         let members = 0..circuit.n_members as u32;
         let cases: Vec<(usize, MemberIdx)> =
             (0..samples.len()).flat_map(|s| members.clone().map(move |m| (s, MemberIdx(m)))).collect();
-        let single: Vec<Self> =
-            cases.par_iter().map(|&(s, m)| Self::of_one(circuit, &samples[s], m, s as u64)).collect();
+        cases.par_iter().map(|&(s, m)| Self::of_one(circuit, &samples[s], m, s as u64)).collect()
+    }
+
+    fn overflow(&self) -> Option<Overflow> {
+        let is_wild = |v: &usize| !self.energy[*v].is_finite() || self.peak[*v] > LARGEST;
+        (0..self.peak.len()).find(is_wild).map(|v| {
+            let size = if self.energy[v].is_finite() { self.peak[v] } else { f64::INFINITY };
+            Overflow { value: ValueId(v as u32), size }
+        })
+    }
+
+    fn summed_up(circuit: &Circuit, single: &[&Self]) -> Self {
         let n = single.len().max(1) as f64;
         let mean = |pick: fn(&Self) -> &Vec<f64>| -> Vec<f64> {
             (0..circuit.values.len()).map(|v| single.iter().map(|s| pick(s)[v]).sum::<f64>() / n).collect()
@@ -81,37 +137,4 @@ impl Stats {
             peak: trace.values.iter().map(peak).collect(),
         }
     }
-}
-
-/// Inputs for when no calibration data is given: in turn white noise and sums of slow waves, which is what photographs
-/// look like to a first layer, both with a deviation of one as normalized images have.
-#[must_use]
-pub fn random_samples(circuit: &Circuit, count: usize) -> Vec<Vec<f64>> {
-    let Some(&input) = circuit.inputs().first() else { return Vec::new() };
-    let shape = circuit.value(input).shape;
-    let sample = |seed: usize| {
-        let mut stream = Uniform::new(0x5eed + seed as u64);
-        if seed.is_multiple_of(2) { noise(shape, &mut stream) } else { waves(shape, &mut stream) }
-    };
-    (0..count).map(sample).collect()
-}
-
-fn noise(shape: Shape, stream: &mut Uniform) -> Vec<f64> {
-    // The sum of twelve uniform numbers is close to normal and the same on every machine.
-    (0..shape.len()).map(|_| (0..12).map(|_| stream.between(0.0, 1.0)).sum::<f64>() - 6.0).collect()
-}
-
-fn waves(shape: Shape, stream: &mut Uniform) -> Vec<f64> {
-    let mut image = vec![0.0; shape.len()];
-    for plane in image.chunks_mut(shape.area().max(1)) {
-        for _ in 0..4 {
-            let (fy, fx) = (stream.between(-0.5, 0.5), stream.between(-0.5, 0.5));
-            let phase = stream.between(0.0, std::f64::consts::TAU);
-            for (i, value) in plane.iter_mut().enumerate() {
-                let (y, x) = ((i / shape.w) as f64, (i % shape.w) as f64);
-                *value += std::f64::consts::FRAC_1_SQRT_2 * (fy * y + fx * x + phase).cos();
-            }
-        }
-    }
-    image
 }

@@ -27,6 +27,7 @@ pub(crate) struct LinearStep {
     plan: LinearPlan,
     names: Vec<Named>,
     demand: Demand,
+    working_pairs: usize,
 }
 
 impl LinearStep {
@@ -63,7 +64,8 @@ impl LinearStep {
         let n_towers = context.key_basis(level).len() as u64;
         let demand =
             Demand { n_plaintexts: names.len(), n_uses, coeff_bytes, residue_bytes: coeff_bytes * n_towers };
-        Self { plan, names, demand }
+        let working_pairs = map.plan.working_pairs(context.params().n_digits(level));
+        Self { plan, names, demand, working_pairs }
     }
 
     /// What its plaintexts take.
@@ -84,13 +86,7 @@ impl LinearStep {
     /// Bytes of babies and sums while it runs, over the key basis of `level`.
     pub(crate) fn working_bytes(&self, context: &Context, level: Level) -> u64 {
         let pair = 2 * 8 * (context.key_basis(level).len() * context.params().n()) as u64;
-        let mut babies: Vec<(usize, ckks::Rotation)> =
-            self.plan.groups.iter().flat_map(|g| g.terms.iter().map(|t| (t.input, t.baby))).collect();
-        babies.sort_unstable();
-        babies.dedup();
-        let most_babies = babies.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
-        let digits = context.params().n_digits(level) as u64;
-        pair * (most_babies + self.plan.groups.len() + self.plan.n_outputs) as u64 + pair * digits
+        pair * self.working_pairs as u64
     }
 }
 

@@ -194,6 +194,18 @@ impl ExpandedPlan {
 }
 
 impl ExpandedPlan {
+    /// Pairs of polynomials over the key basis that an executor holds at most: the rotations of one input, its digits, and
+    /// all sums.
+    pub fn working_pairs(&self, n_digits: usize) -> usize {
+        let mut used: Vec<(u32, u32)> =
+            self.groups.iter().flat_map(|g| g.terms.iter().map(|t| (t.input, t.baby))).collect();
+        used.sort_unstable();
+        used.dedup();
+        let most_babies = used.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
+        let sums = self.groups.iter().map(|g| g.sum).max().map_or(0, |last| last as usize + 1);
+        most_babies + n_digits + self.groups.len() + sums
+    }
+
     /// What the noise model needs to know of one output, with the weights of every term of the map encoded
     /// at `weight_scales`, as [`Diagonals::weight_scale`] gives them.
     pub fn noise(&self, diagonals: &Diagonals, output: u32, weight_scales: &[Scale]) -> LinearNoise {

@@ -8,7 +8,7 @@
 use super::{Plan, Split, StepCosts, distinct_rotations};
 use crate::linear::Diagonals;
 use crate::rotation::Rotation;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest multiple of a power of two that serves as a modulus.
 const MAX_MULTIPLE: i64 = 15;
@@ -20,7 +20,7 @@ pub fn plan(diagonals: &Diagonals, costs: &StepCosts, known: &BTreeSet<Rotation>
     let mut pricer = Pricer::new(diagonals, costs, known);
     let mut best = (f64::INFINITY, Rule::TRIVIAL);
     for rule in candidates(&amounts) {
-        let price = pricer.price(rule, &amounts, best.0);
+        let price = pricer.price(rule, best.0);
         if price < best.0 {
             best = (price, rule);
         }
@@ -82,59 +82,77 @@ fn candidates(amounts: &[i64]) -> Vec<Rule> {
     rules
 }
 
-/// Prices rules without allocating: a step counts when its stamp is not yet that of the current rule.
+/// Inputs, or sums, whose diagonals have the same rotations.
+struct Class {
+    count: f64,
+    amounts: Vec<i64>,
+}
+
+/// Groups what is rotated by the rotations it takes part in: a shortcut that joins a convolution has only one.
+fn classes(pairs: impl Iterator<Item = (u32, Rotation)>) -> Vec<Class> {
+    let mut pairs: Vec<(u32, i64)> = pairs.map(|(which, r)| (which, r.amount())).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut counts: BTreeMap<Vec<i64>, usize> = BTreeMap::new();
+    for one in pairs.chunk_by(|a, b| a.0 == b.0) {
+        *counts.entry(one.iter().map(|pair| pair.1).collect()).or_default() += 1;
+    }
+    counts.into_iter().map(|(amounts, count)| Class { count: count as f64, amounts }).collect()
+}
+
+/// Prices rules without allocating: a step counts when its stamp is not yet that of the current class, a key when its
+/// stamp is not yet that of the current rule.
 struct Pricer<'a> {
     costs: &'a StepCosts,
     known: &'a BTreeSet<Rotation>,
-    inputs: f64,
-    sums: f64,
-    input_period: usize,
-    period: usize,
-    stamps: [Vec<u32>; 2],
-    keys: Vec<u32>,
-    round: u32,
+    inputs: Vec<Class>,
+    sums: Vec<Class>,
+    babies: Stamps,
+    giants: Stamps,
+    keys: Stamps,
 }
 
 impl<'a> Pricer<'a> {
     fn new(diagonals: &Diagonals, costs: &'a StepCosts, known: &'a BTreeSet<Rotation>) -> Self {
-        let (input_period, period) = (diagonals.input_period(), diagonals.period());
+        let list = diagonals.list();
         Self {
             costs,
             known,
-            inputs: diagonals.n_inputs() as f64,
-            sums: diagonals.n_sums() as f64,
-            input_period,
-            period,
-            stamps: [vec![0; input_period], vec![0; period]],
-            keys: vec![0; diagonals.slots()],
-            round: 0,
+            inputs: classes(list.iter().map(|d| (d.input, d.rotation))),
+            sums: classes(list.iter().map(|d| (d.sum, d.rotation))),
+            babies: Stamps::new(diagonals.input_period()),
+            giants: Stamps::new(diagonals.period()),
+            keys: Stamps::new(diagonals.slots()),
         }
     }
 
     /// Cost of the steps of a rule, or infinity once it exceeds `limit`.
-    fn price(&mut self, rule: Rule, amounts: &[i64], limit: f64) -> f64 {
-        self.round += 1;
+    fn price(&mut self, rule: Rule, limit: f64) -> f64 {
+        let Self { costs, known, inputs, sums, babies, giants, keys } = self;
         let mut total = 0.0;
-        let mut hoisted = false;
-        for &rotation in amounts {
-            let baby = rule.baby(rotation);
-            let steps = [(0, baby, self.input_period), (1, rotation - baby, self.period)];
-            for (kind, amount, period) in steps {
-                let step = Rotation::new(amount, period);
-                let stamp = &mut self.stamps[kind][step.left(period)];
-                if step.is_zero() || std::mem::replace(stamp, self.round) == self.round {
-                    continue;
+        keys.forget();
+        let mut new_key = |step: Rotation| {
+            if keys.mark(step) && !known.contains(&step) { costs.key } else { 0.0 }
+        };
+        for class in inputs {
+            babies.forget();
+            let mut hoist = costs.hoist;
+            for &rotation in &class.amounts {
+                let step = Rotation::new(rule.baby(rotation), babies.period());
+                if !step.is_zero() && babies.mark(step) {
+                    total += class.count * (costs.baby + std::mem::take(&mut hoist)) + new_key(step);
                 }
-                total += if kind == 0 {
-                    let hoist = if std::mem::replace(&mut hoisted, true) { 0.0 } else { self.costs.hoist };
-                    self.inputs * (self.costs.baby + hoist)
-                } else {
-                    self.sums * self.costs.giant
-                };
-                let slots = self.keys.len();
-                let new_key = std::mem::replace(&mut self.keys[step.left(slots)], self.round) != self.round;
-                if new_key && !self.known.contains(&step) {
-                    total += self.costs.key;
+            }
+            if total >= limit {
+                return f64::INFINITY;
+            }
+        }
+        for class in sums {
+            giants.forget();
+            for &rotation in &class.amounts {
+                let step = Rotation::new(rotation - rule.baby(rotation), giants.period());
+                if !step.is_zero() && giants.mark(step) {
+                    total += class.count * costs.giant + new_key(step);
                 }
             }
             if total >= limit {
@@ -142,5 +160,31 @@ impl<'a> Pricer<'a> {
             }
         }
         total
+    }
+}
+
+/// A set of rotations that is emptied in one step.
+struct Stamps {
+    of_slot: Vec<u32>,
+    now: u32,
+}
+
+impl Stamps {
+    fn new(period: usize) -> Self {
+        Self { of_slot: vec![0; period], now: 1 }
+    }
+
+    fn period(&self) -> usize {
+        self.of_slot.len()
+    }
+
+    /// Adds a rotation; says whether it is new.
+    fn mark(&mut self, step: Rotation) -> bool {
+        let slot = step.left(self.of_slot.len());
+        std::mem::replace(&mut self.of_slot[slot], self.now) != self.now
+    }
+
+    fn forget(&mut self) {
+        self.now += 1;
     }
 }

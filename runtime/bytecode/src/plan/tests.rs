@@ -140,6 +140,21 @@ fn known_rotations_are_preferred() {
 }
 
 #[test]
+fn shortcut_that_is_not_rotated_does_not_change_the_plan() {
+    let one = Layout::fresh(Packing::Packed, Shape::new(16, 32, 32), 1, 16384).unwrap();
+    let (op, constants) = conv(16, 16, 1);
+    let identity = LinearOp::identity();
+    let conv = Operand { op: &op, input: &one };
+    let shortcut = Operand { op: &identity, input: &one };
+    let build = |terms: &[Operand<'_>]| Diagonals::build(terms, &one, Pairing::None, &constants).unwrap();
+    let (alone, joined) = (build(&[conv]), build(&[conv, shortcut]));
+    let found = plan(&joined, &costs(15), &BTreeSet::new());
+    assert_eq!(found, plan(&alone, &costs(15), &BTreeSet::new()));
+    let counts = found.expand(&joined).unwrap().counts();
+    assert_eq!(counts.babies, found.expand(&alone).unwrap().counts().babies);
+}
+
+#[test]
 fn plans_that_do_not_fit_are_refused() {
     let (op, constants) = conv(2, 2, 1);
     let layout = Layout::fresh(Packing::Packed, Shape::new(2, 8, 8), 1, 256).unwrap();

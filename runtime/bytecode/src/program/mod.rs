@@ -153,7 +153,7 @@ pub struct Prediction {
     pub key_bytes: u64,
     /// Bytes of all plaintexts, cached.
     pub plaintext_bytes: u64,
-    /// Most bytes of ciphertexts alive at one time.
+    /// Most bytes of ciphertexts, and of rotated inputs and sums inside an instruction, at one time.
     pub ciphertext_bytes: u64,
     /// Error of an output value that is not expected to be exceeded.
     pub max_abs_error: f64,

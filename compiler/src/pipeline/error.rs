@@ -1,0 +1,85 @@
+//! Why a graph cannot be built.
+
+use fhe_bytecode::{CheckErrors, LayoutError, LinearError};
+
+use crate::schedule::ScheduleError;
+
+/// Why a graph cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A program has one encrypted input and one output.
+    #[error("the model has {inputs} inputs and {outputs} outputs, a program has one of each")]
+    Arity {
+        /// Inputs of the model.
+        inputs: usize,
+        /// Outputs of the model.
+        outputs: usize,
+    },
+    /// The members of an ensemble cannot be averaged.
+    #[error("an ensemble needs a dense last layer to average its members in")]
+    NotMerged,
+    /// No multiplication at all, or no sublevel.
+    #[error("nothing to schedule: depth {depth} with {sublevels} sublevels")]
+    Empty {
+        /// Multiplications on the longest path.
+        depth: u32,
+        /// Multiplications per level asked for.
+        sublevels: u32,
+    },
+    /// Layouts do not exist.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// Moduli or scales do not exist.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// A map does not fit its layouts: a bug.
+    #[error("a linear map does not fit its layouts")]
+    Linear(#[from] LinearError),
+    /// Numbers grow beyond all bounds.
+    #[error("values overflow at layer {layer}: numbers of {size:.1e}; the activations leave their range")]
+    Overflow {
+        /// The first layer whose numbers are too large.
+        layer: String,
+        /// Its largest number.
+        size: f64,
+    },
+    /// Keys and ciphertexts alone take too much.
+    #[error(
+        "an evaluation needs {} ({} for keys, {} for ciphertexts and sums), {} more than the {} allowed; layer {layer} needs most: {}",
+        gib(*keys + *working), gib(*keys), gib(*working), gib((*keys + *working).saturating_sub(*budget)), gib(*budget), gib(*layer_bytes)
+    )]
+    Memory {
+        /// Bytes of the evaluation keys.
+        keys: u64,
+        /// Bytes of ciphertexts and intermediate sums.
+        working: u64,
+        /// Bytes allowed.
+        budget: u64,
+        /// The layer that needs most.
+        layer: String,
+        /// Bytes of that layer's keys, ciphertexts and sums.
+        layer_bytes: u64,
+    },
+    /// The checker refused the program: a bug.
+    #[error("the emitted program is faulty")]
+    Check(#[from] CheckErrors),
+}
+
+impl BuildError {
+    /// The one that needs less memory, if memory is what both are short of; else the first.
+    pub(super) fn smaller(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Memory { keys: a, working: b, .. }, Self::Memory { keys: c, working: d, .. })
+                if c + d < a + b =>
+            {
+                other
+            }
+            _ => self,
+        }
+    }
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{:.2} GiB", bytes as f64 / (1u64 << 30) as f64)
+}

@@ -1,0 +1,145 @@
+//! From the circuit to a program: the layout, the smallest ring that has a schedule, and plans that fit the memory.
+
+use fhe_bytecode::Packing;
+use fhe_bytecode::params::security_cap;
+
+use super::facts::map_facts;
+use super::{BuildError, BuildOptions, Built, LayoutChoice, memory};
+use crate::emit::{self, Labels};
+use crate::layout::{self, Placed};
+use crate::lower::Circuit;
+use crate::predict;
+use crate::schedule::{self, Positions, Problem, Request, Schedule, ScheduleError, Stats};
+
+/// How much more time a more precise schedule may take than the cheapest.
+const PRECISION_PREMIUM: f64 = 1.15;
+/// Channels of the widest value up to which `auto` tries one ciphertext per channel.
+const AUTO_HW_CHANNELS: usize = 32;
+
+/// What does not depend on the layout.
+#[derive(Clone, Copy)]
+pub(super) struct Front<'a> {
+    pub(super) circuit: &'a Circuit,
+    pub(super) positions: &'a Positions,
+    pub(super) stats: &'a Stats,
+    pub(super) options: &'a BuildOptions,
+}
+
+impl Front<'_> {
+    /// Builds with the layout that the options ask for.
+    pub(super) fn build_any(self, labels: Labels) -> Result<Built, BuildError> {
+        match self.options.layout {
+            LayoutChoice::Hw => self.build(Packing::Hw, labels),
+            LayoutChoice::Packed => self.build(Packing::Packed, labels),
+            LayoutChoice::Auto => {
+                let packed = self.build(Packing::Packed, labels.clone());
+                // One ciphertext per channel only pays where channels are few.
+                let n_channels = self.circuit.values.iter().map(|v| v.shape.c).max().unwrap_or(0);
+                if packed.is_ok() && n_channels > AUTO_HW_CHANNELS {
+                    return packed;
+                }
+                match (packed, self.build(Packing::Hw, labels)) {
+                    (Ok(a), Ok(b)) => Ok(if b.seconds() < a.seconds() { b } else { a }),
+                    (Ok(a), Err(_)) => Ok(a),
+                    (Err(_), Ok(b)) => Ok(b),
+                    (Err(a), Err(b)) => Err(a.smaller(b)),
+                }
+            }
+        }
+    }
+
+    fn build(self, packing: Packing, mut labels: Labels) -> Result<Built, BuildError> {
+        let Self { positions, stats, options, .. } = self;
+        let (placed, schedule) = self.smallest_ring(packing)?;
+        labels.origin.packing = match packing {
+            Packing::Hw => "hw".to_owned(),
+            Packing::Packed => "packed".to_owned(),
+        };
+        let errors = layer_errors(self.circuit, &schedule);
+        let mut refused: Option<BuildError> = None;
+        for plans in memory::plans(&placed, positions, &schedule, &options.costs, options.memory) {
+            let mut program = emit::emit(&placed, positions, &schedule, plans, labels.clone())?;
+            predict::predict(&mut program, &schedule, &errors, &options.costs);
+            match memory::check(&program, options.memory) {
+                Ok(()) => {
+                    let (positions, stats) = (positions.clone(), stats.clone());
+                    return Ok(Built { placed, positions, stats, schedule, program });
+                }
+                Err(error) => {
+                    refused = Some(match refused {
+                        None => error,
+                        Some(other) => other.smaller(error),
+                    });
+                }
+            }
+        }
+        Err(refused.expect("there is at least one way to plan a circuit"))
+    }
+
+    /// Layouts and schedule at the smallest ring degree that has one.
+    fn smallest_ring(self, packing: Packing) -> Result<(Placed, Schedule), BuildError> {
+        let Self { positions, options, .. } = self;
+        let fixed = options.params.fixed_log_n(positions.n_levels())?;
+        let range = fixed.map_or(options.log_n.clone(), |log_n| log_n..=log_n);
+        let mut last: Option<BuildError> = None;
+        for log_n in range.clone() {
+            // A level has at least the smallest prime: no layout is needed to see that a chain is too long.
+            let least = f64::from(positions.n_levels()) * f64::from(log_n + 4);
+            let too_long = security_cap(log_n).is_some_and(|cap| least > f64::from(cap)) && !options.insecure;
+            if too_long && log_n < *range.end() {
+                continue;
+            }
+            match self.at_ring(packing, log_n) {
+                Ok(found) => return Ok(found),
+                Err(error @ (BuildError::Layout(_) | BuildError::Schedule(_))) => last = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last.unwrap_or(BuildError::Empty { depth: positions.depth(), sublevels: positions.sublevels() }))
+    }
+
+    /// The most precise schedule that costs little more than the cheapest one, among whole bits of precision from the
+    /// wanted one down to the least.
+    fn most_precise(self, problem: Problem<'_>) -> Result<Schedule, ScheduleError> {
+        let (least, wanted) = (*self.options.precision.start(), *self.options.precision.end());
+        let mut found: Vec<Schedule> = Vec::new();
+        let mut precision = wanted;
+        loop {
+            let request = Request { precision, insecure: self.options.insecure };
+            match schedule::schedule(problem, request, &self.options.costs) {
+                Ok(schedule) => found.push(schedule),
+                Err(ScheduleError::DoesNotFit { .. }) if precision > least || !found.is_empty() => {}
+                Err(error) => return Err(error),
+            }
+            if precision <= least {
+                break;
+            }
+            precision = (precision - 1.0).max(least);
+        }
+        let cheapest = found.iter().map(|s| s.seconds).fold(f64::INFINITY, f64::min);
+        let affordable = |s: &Schedule| s.seconds <= cheapest * PRECISION_PREMIUM;
+        Ok(found.into_iter().find(affordable).expect("the cheapest one is affordable"))
+    }
+
+    fn at_ring(self, packing: Packing, log_n: u32) -> Result<(Placed, Schedule), BuildError> {
+        let Self { circuit, positions, stats, options } = self;
+        let layouts = layout::assign(circuit, packing, 1 << (log_n - 1))?;
+        let placed = Placed::new(circuit, positions, layouts)?;
+        let facts = map_facts(&placed, positions, log_n, &options.costs)?;
+        let problem = Problem { placed: &placed, facts: &facts, positions, stats, log_n };
+        let schedule = match options.params.given(&problem, options.insecure)? {
+            Some((spec, sizes)) => schedule::search::schedule_with(problem, spec, &sizes, &options.costs)?,
+            None => self.most_precise(problem)?,
+        };
+        Ok((placed, schedule))
+    }
+}
+
+/// What the noise of every value alone does to the results, as a deviation.
+fn layer_errors(circuit: &Circuit, schedule: &Schedule) -> Vec<f64> {
+    let mut variances = vec![0.0; circuit.values.len()];
+    for contribution in &schedule.contributions {
+        variances[contribution.value.index()] += contribution.variance(&schedule.chain);
+    }
+    variances.into_iter().map(f64::sqrt).collect()
+}

@@ -1,0 +1,171 @@
+//! Ways of key switching: number and size of special primes and towers per digit, with scales to match.
+//!
+//! Rotations act on squared values, at the square of the activation scale, so a digit may be larger than the special
+//! modulus. A candidate is judged by its predicted error; scales grow a little where that makes it feasible.
+
+use fhe_bytecode::params::{ParamsError, ntt_primes_below, security_cap};
+use fhe_bytecode::{Params, ParamsSpec};
+
+use super::balance::MAX_LOCAL_BITS;
+use super::chain::{Chain, ChainError, Sizes};
+use super::noise::{Anchor, Contribution};
+use super::problem::Problem;
+use super::search::ScheduleError;
+
+/// Largest special prime: transforms are fastest up to this size.
+const SPECIAL_BITS: u32 = 50;
+/// How far all scales may grow to make room for cheaper key switching, in bits.
+const MAX_GROWTH: f64 = 3.0;
+/// Step of that growth.
+const GROWTH_STEP: f64 = 0.25;
+
+/// What came of one way of key switching.
+pub(super) enum Outcome {
+    /// It keeps the precision.
+    Found(Box<Candidate>),
+    /// It needs a modulus of this many bits.
+    TooLarge(f64),
+    /// It is too noisy whatever the scales.
+    TooNoisy,
+}
+
+/// Parameters and scales with what they do to the result.
+pub(super) struct Candidate {
+    pub(super) params: Params,
+    pub(super) chain: Chain,
+    pub(super) contributions: Vec<Contribution>,
+    pub(super) variance: f64,
+}
+
+impl Candidate {
+    /// Whether the error is beyond what larger scales can mend.
+    fn is_hopeless(&self, target: f64) -> bool {
+        let elsewhere = self.contributions.iter().filter(|c| c.anchor != Anchor::After(0));
+        elsewhere.map(|c| c.variance(&self.chain)).sum::<f64>() > target * (4.0 * MAX_GROWTH).exp2()
+    }
+
+    fn is_good(&self, target: f64) -> bool {
+        // Closed-form scales meet the bound exactly; a little slack absorbs the rounding to primes.
+        let local = |c: &Contribution| c.local_variance(&self.chain).log2() <= MAX_LOCAL_BITS + 0.5;
+        self.variance <= target && self.contributions.iter().all(local)
+    }
+}
+
+impl Problem<'_> {
+    /// Parameters and scales with their predicted error.
+    pub(super) fn judged(&self, params: Params, chain: Chain) -> Candidate {
+        let contributions = self.contributions(&params);
+        let variance = contributions.iter().map(|c| c.variance(&chain)).sum();
+        Candidate { params, chain, contributions, variance }
+    }
+
+    /// Tries one way of key switching, growing the scales until the error is small enough.
+    pub(super) fn candidate(
+        &self,
+        base: &Sizes,
+        target: f64,
+        digit_size: usize,
+        n_special: usize,
+        cap: Option<u32>,
+    ) -> Result<Outcome, ScheduleError> {
+        let mut growth = 0.0;
+        while growth <= MAX_GROWTH {
+            let sizes = grown(base, growth);
+            let first = self.with_special(&sizes, digit_size, n_special, cap)?;
+            let Some((params, chain)) = first else {
+                return Ok(Outcome::TooLarge(self.least_bits(&sizes)?));
+            };
+            let found = self.judged(params, chain);
+            if found.is_good(target) {
+                return Ok(Outcome::Found(Box::new(found)));
+            }
+            if found.is_hopeless(target) {
+                break;
+            }
+            // A larger input scale alone helps where the first layer's rotations are the problem.
+            if let Some(found) = self.with_wider_input(&sizes, target, digit_size, n_special, cap)? {
+                return Ok(found);
+            }
+            growth += GROWTH_STEP;
+        }
+        Ok(Outcome::TooNoisy)
+    }
+
+    fn with_wider_input(
+        &self,
+        sizes: &Sizes,
+        target: f64,
+        digit_size: usize,
+        n_special: usize,
+        cap: Option<u32>,
+    ) -> Result<Option<Outcome>, ScheduleError> {
+        for extra in [4.0, 8.0, 12.0, 16.0, 20.0, 24.0] {
+            let wider = Sizes { input: sizes.input + extra, ..sizes.clone() };
+            let Some((params, chain)) = self.with_special(&wider, digit_size, n_special, cap)? else {
+                return Ok(None);
+            };
+            let found = self.judged(params, chain);
+            if found.is_good(target) {
+                return Ok(Some(Outcome::Found(Box::new(found))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Parameters with the largest special primes that fit; nothing if none do.
+    fn with_special(
+        &self,
+        sizes: &Sizes,
+        digit_size: usize,
+        n_special: usize,
+        cap: Option<u32>,
+    ) -> Result<Option<(Params, Chain)>, ScheduleError> {
+        let chain = match Chain::search(self.positions, sizes, self.log_n) {
+            Err(ChainError::PrimeTooLarge { .. }) if sizes.input > 30.0 => return Ok(None),
+            other => other?,
+        };
+        let log2_q: f64 = chain.towers.iter().map(|&q| (q as f64).log2()).sum();
+        if digit_size > chain.towers.len() {
+            return Ok(None);
+        }
+        let room = cap.map_or(f64::INFINITY, |cap| f64::from(cap) - log2_q) / n_special as f64;
+        let bits = room.min(f64::from(SPECIAL_BITS)).floor();
+        if bits < f64::from(self.log_n) + 6.0 {
+            return Ok(None);
+        }
+        let Ok(special_primes) = ntt_primes_below(bits as u32, self.log_n, n_special, &chain.towers) else {
+            return Ok(None);
+        };
+        let spec = ParamsSpec {
+            log_n: self.log_n,
+            towers: chain.towers.clone(),
+            special_primes,
+            digit_size,
+            insecure: cap.is_none(),
+            toy: security_cap(self.log_n).is_none(),
+        };
+        match Params::new(spec) {
+            Ok(params) => Ok(Some((params, chain))),
+            Err(ParamsError::Insecure { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The modulus these sizes need with the smallest special modulus there is.
+    fn least_bits(&self, sizes: &Sizes) -> Result<f64, ScheduleError> {
+        let chain = Chain::search(self.positions, sizes, self.log_n)?;
+        let log2_q: f64 = chain.towers.iter().map(|&q| (q as f64).log2()).sum();
+        Ok(log2_q + f64::from(self.log_n) + 6.0)
+    }
+}
+
+/// All scales larger by some bits.
+fn grown(base: &Sizes, bits: f64) -> Sizes {
+    let more = |v: &Vec<f64>| v.iter().map(|b| b + bits).collect();
+    Sizes {
+        input: base.input + bits,
+        activations: more(&base.activations),
+        weights: more(&base.weights),
+        headroom: base.headroom,
+    }
+}

@@ -1,0 +1,58 @@
+//! Programs within a memory budget: what a build predicts is what the machine counts, and a smaller budget gives a
+//! program with fewer keys.
+
+mod networks;
+
+use fhe_bytecode::{CheckedProgram, CostModel};
+use fhe_runtime::ckks::{Context, SecretKey, SeedSource};
+use fhe_runtime::vm::{EvaluationKeys, Machine, Options, key_request};
+use fhec::emit::Labels;
+use fhec::pipeline::{BuildError, BuildOptions, build};
+use fhec_ir::verify;
+use networks::{RESNET, TOY_LOG_N, optimized};
+
+/// A program whose every key is cheap, so that there is something to save.
+fn built(memory: u64) -> Result<CheckedProgram, BuildError> {
+    let graph = optimized(RESNET);
+    let costs = CostModel { key_byte_s: 1e-11, ..CostModel::default() };
+    let options = BuildOptions { log_n: TOY_LOG_N..=TOY_LOG_N, memory, costs, ..BuildOptions::default() };
+    build(verify(&graph).unwrap(), &options, Labels::default()).map(|built| built.program)
+}
+
+fn needed(program: &CheckedProgram) -> u64 {
+    program.spec().prediction.key_bytes + program.spec().prediction.ciphertext_bytes
+}
+
+#[test]
+fn predicted_memory_is_what_the_machine_counts() {
+    let program = built(u64::MAX).unwrap();
+    let context = Context::new(program.params().clone()).unwrap();
+    let mut seeds = SeedSource::deterministic(7);
+    let secret = SecretKey::generate(&context, &mut seeds).unwrap();
+    let request = key_request(&context, &program);
+    let keys = EvaluationKeys::generate(&context, &secret, &request, &mut seeds).unwrap();
+    let options = Options { memory: 4 << 30, n_evaluations: 1 };
+    let memory = Machine::new(&program, context, keys, options).unwrap().memory();
+    let prediction = &program.spec().prediction;
+    assert_eq!((prediction.key_bytes, prediction.ciphertext_bytes), (memory.key_bytes, memory.working_bytes));
+}
+
+#[test]
+fn smaller_budget_gives_a_program_with_fewer_keys() {
+    let free = built(u64::MAX).unwrap();
+    let budget = needed(&free) - 1;
+    let tight = built(budget).unwrap();
+    assert!(needed(&tight) <= budget);
+    assert!(tight.spec().prediction.key_bytes < free.spec().prediction.key_bytes);
+}
+
+#[test]
+fn budget_below_the_least_is_refused_with_the_missing_bytes_and_the_layer() {
+    match built(100_000) {
+        Err(BuildError::Memory { keys, working, budget, layer, layer_bytes }) => {
+            assert!(keys + working > budget && budget == 100_000);
+            assert!(!layer.is_empty() && layer_bytes > 0);
+        }
+        other => panic!("expected a memory error, not {other:?}"),
+    }
+}
