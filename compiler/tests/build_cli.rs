@@ -111,3 +111,15 @@ fn memory_that_does_not_hold_the_keys_is_refused_with_what_is_missing() {
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("GiB more than the 0.00 GiB allowed; layer"), "{message}");
 }
+
+#[test]
+fn profile_of_something_else_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [program, profile] = ["a.fhebc", "profile.json"].map(|name| folder.path().join(name));
+    std::fs::write(&profile, r#"{"total_seconds": 1.0, "events": []}"#).unwrap();
+    let [path, profile] = [&program, &profile].map(|path| path.display().to_string());
+    let output = fhec(&["build", &model(), "-o", &path, "--profile", &profile, "--quiet"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the profile has 0 operations"));
+    assert!(!program.exists());
+}

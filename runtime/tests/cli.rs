@@ -207,6 +207,10 @@ fn bench_reports_time_memory_and_error() {
     let layers: Vec<_> =
         profile["layers"].as_array().unwrap().iter().map(|layer| layer["layer"].clone()).collect();
     assert_eq!(layers, ["conv", "act", "fc"]);
+    for layer in report["layers"].as_array().unwrap() {
+        assert!(layer["measured_seconds"].as_f64().unwrap() > 0.0, "{layer}");
+        assert!(layer["predicted_seconds"].as_f64().is_some(), "{layer}");
+    }
 }
 
 #[test]

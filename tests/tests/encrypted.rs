@@ -10,9 +10,10 @@ use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::ClearProgram;
 use fhe_bytecode::params::LOG_N_RANGE;
 use fhe_runtime::ckks::{Context, SecretKey, SeedSource};
-use fhe_runtime::vm::{Client, EvaluationKeys, Machine, Options, Silent, key_request};
+use fhe_runtime::vm::{Client, EvaluationKeys, Machine, Options, Silent, Trial, key_request};
 use fhec::emit::Labels;
 use fhec::pipeline::{BuildOptions, LayoutChoice, build};
+use fhec::report::{BuildReport, Measured};
 use fhec_ir::spec::GraphSpec;
 use fhec_ir::{MemberIdx, evaluate, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
@@ -154,4 +155,22 @@ fn ensemble_gives_the_mean_of_its_members() {
             built.schedule.error
         );
     }
+}
+
+#[test]
+fn build_report_compares_predicted_and_measured_time() {
+    let graph = optimized(LENET);
+    let options = BuildOptions { log_n: TOY_LOG_N..=TOY_LOG_N, ..BuildOptions::default() };
+    let built = build(verify(&graph).unwrap(), &options, Labels::default()).unwrap();
+    let mut seeds = SeedSource::deterministic(7);
+    let trial =
+        Trial::new(&built.program, Options { memory: 4 << 30, n_evaluations: 1 }, &mut seeds).unwrap();
+    let profile = trial.run(&[0.5; 144], &mut seeds, &Silent).unwrap().profile;
+    let measured = Measured::new(profile.to_json().to_string().as_bytes(), &built.program).unwrap();
+    let mut report = BuildReport::new(&built, 0);
+    report.compare(&measured);
+    assert!(report.measured_seconds.is_some_and(|s| s > 0.0));
+    let slow = report.layers.iter().filter(|layer| layer.seconds > 0.0);
+    assert!(slow.clone().count() > 0);
+    assert!(slow.into_iter().all(|layer| layer.measured_seconds.is_some_and(|s| s > 0.0)));
 }

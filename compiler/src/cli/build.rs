@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 
 use super::calibration::{check_sizes, range_inputs};
 use super::output::{Form, complain, parse_bytes, print_json, spinner, summary, write_atomically};
+use super::program::read_profile;
 use super::{Outcome, relu};
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::emit::Labels;
@@ -29,6 +30,7 @@ const TOY_LOG_N: u32 = 11;
   fhec build model.onnx -o model.fhebc
   fhec build model.onnx -o model.fhebc --report report.json --calibrate test_batch.bin
   fhec build model.onnx -o model.fhebc --layout hw --sublevels 1
+  fhec build model.onnx -o model.fhebc --report report.json --profile profile.json
   fhec build model.onnx -o model.fhebc --mean 0.1307 --std 0.3081 --labels 0,1,2,3,4,5,6,7,8,9
   fhec build member1.onnx member2.onnx member3.onnx -o ensemble.fhebc
   fhec build model.onnx -o toy.fhebc --toy")]
@@ -42,6 +44,9 @@ pub(super) struct Args {
     /// Write a report about the program, as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Put measured times into the report: JSON that `fhe-run bench` wrote for this program with its `--profile`
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
     /// Sum up on standard error, or print the report as JSON
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
@@ -61,7 +66,7 @@ pub(super) struct Request {
     /// Bits between the largest score and the deviation of its error [default: 6 to 9, as much as costs little]
     #[arg(long)]
     precision: Option<f64>,
-    /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG, a folder of pictures) instead of random inputs, and keep their classes
+    /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG, a folder of pictures) instead of made-up pictures, and keep their classes
     #[arg(long, value_name = "IMAGES")]
     calibrate: Option<PathBuf>,
     /// `search`, `paper`, or a RON file with parameters and scales
@@ -105,7 +110,11 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     spinner.finish_and_clear();
     let built = result.map_err(|d| vec![d])?;
     let bytes = codec::encode(&built.program);
-    let report = BuildReport::new(&built, bytes.len());
+    let mut report = BuildReport::new(&built, bytes.len());
+    let measured = read_profile(args.profile.as_deref(), &built.program).map_err(|d| vec![d])?;
+    if let Some(measured) = &measured {
+        report.compare(measured);
+    }
     write_atomically(&args.output, &bytes).map_err(|d| vec![d])?;
     if let Some(path) = &args.report {
         let json = serde_json::to_vec_pretty(&report)

@@ -4,19 +4,16 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use fhe_bytecode::{CheckedProgram, codec};
+use fhe_bytecode::codec;
 use indicatif::ProgressBar;
 
 use super::Outcome;
 use super::build::{Point, Request, compile};
 use super::output::{spinner, write_atomically};
-use super::program::read_program;
+use super::program::{read_profile, read_program};
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::levels::{LevelsOptions, last_row, partial_rows};
-use crate::report::{Measured, Page, Stages, precision_bits};
-
-/// Largest profile that is read.
-const MAX_PROFILE_BYTES: u64 = 256 << 20;
+use crate::report::{Page, Stages, precision_bits};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -58,7 +55,7 @@ fn page(args: &Args, spinner: &ProgressBar) -> Result<String, Diagnostic> {
             return Err(Diagnostic::new(Kind::Usage, "a report is about one program"));
         }
         let program = read_program(&args.models[0])?;
-        let measured = measured(args, &program)?;
+        let measured = read_profile(args.profile.as_deref(), &program)?;
         let page =
             Page { program: &program, stages: None, precision_bits: None, measured: measured.as_ref() };
         return Ok(page.html());
@@ -79,7 +76,7 @@ fn page(args: &Args, spinner: &ProgressBar) -> Result<String, Diagnostic> {
     if let Some(error) = failed {
         return Err(Diagnostic::pass(&args.models[0].display().to_string(), &error));
     }
-    let measured = measured(args, &built.program)?;
+    let measured = read_profile(args.profile.as_deref(), &built.program)?;
     let page = Page {
         program: &built.program,
         stages: Some(&stages),
@@ -93,18 +90,4 @@ fn page(args: &Args, spinner: &ProgressBar) -> Result<String, Diagnostic> {
 fn is_program(path: &Path) -> bool {
     let mut start = [0; codec::MAGIC.len()];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == codec::MAGIC
-}
-
-fn measured(args: &Args, program: &CheckedProgram) -> Result<Option<Measured>, Diagnostic> {
-    let Some(path) = &args.profile else { return Ok(None) };
-    let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", path.display()));
-    let size = std::fs::metadata(path).map_err(|e| cannot(format!("cannot be read: {e}")))?.len();
-    if size > MAX_PROFILE_BYTES {
-        return Err(cannot(format!("{size} bytes is more than a profile may have")));
-    }
-    let json = std::fs::read(path).map_err(|e| cannot(format!("cannot be read: {e}")))?;
-    Measured::new(&json, program).map(Some).map_err(|e| {
-        cannot(e.to_string())
-            .with_help("measure the same program with `fhe-run bench model.fhebc --profile profile.json`")
-    })
 }

@@ -4,6 +4,7 @@ use fhe_bytecode::CheckedProgram;
 use serde::Serialize;
 
 use super::layers::work;
+use super::profile::Measured;
 use crate::pipeline::Built;
 
 /// Everything `fhec build --report` tells.
@@ -59,6 +60,9 @@ pub struct BuildReport {
     pub predicted_precision_bits: f64,
     /// Bytes of the program file.
     pub program_bytes: usize,
+    /// Measured seconds of an evaluation on all cores, where a profile is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_seconds: Option<f64>,
     /// Layer by layer.
     pub layers: Vec<LayerReport>,
 }
@@ -86,6 +90,9 @@ pub struct LayerReport {
     pub ciphertext_products: usize,
     /// Predicted seconds on one core.
     pub seconds: f64,
+    /// Measured seconds on all cores, where a profile is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_seconds: Option<f64>,
     /// Share of the predicted variance of the results that arises here.
     pub error_share: f64,
 }
@@ -125,7 +132,16 @@ impl BuildReport {
             predicted_max_abs_error: prediction.max_abs_error,
             predicted_precision_bits: precision_bits(built),
             program_bytes,
+            measured_seconds: None,
             layers: layers(built, program),
+        }
+    }
+
+    /// Puts a profile of the program beside the predictions.
+    pub fn compare(&mut self, measured: &Measured) {
+        self.measured_seconds = Some(measured.total_seconds);
+        for (layer, &seconds) in self.layers.iter_mut().zip(&measured.seconds) {
+            layer.measured_seconds = Some(seconds);
         }
     }
 }
@@ -161,6 +177,7 @@ fn layers(built: &Built, program: &CheckedProgram) -> Vec<LayerReport> {
                 plaintexts: work.plaintexts,
                 ciphertext_products: work.ciphertext_products,
                 seconds: layer.seconds,
+                measured_seconds: None,
                 error_share: variance / total,
             }
         })

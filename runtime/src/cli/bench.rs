@@ -1,5 +1,8 @@
 //! `fhe-run bench`: medians, memory and error of an evaluation.
 
+use comfy_table::{CellAlignment, Table};
+use fhe_bytecode::CheckedProgram;
+
 use super::args::{Bench, TextFormat};
 use super::error::CliError;
 use super::program::Program;
@@ -8,8 +11,8 @@ use super::run::{memory_budget, note_memory, report_profile};
 use super::show::pretty;
 use super::{print, samples};
 use crate::ckks::SeedSource;
-use crate::vm::memory::{peak_rss_bytes, show_bytes};
-use crate::vm::{Options, Trial};
+use crate::vm::memory::{peak_rss_bytes, processor_seconds, show_bytes};
+use crate::vm::{Options, Profile, Trial};
 
 /// Measures evaluations of one input under fresh keys.
 pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
@@ -22,17 +25,22 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     let trial = Trial::new(&program.checked, options, &mut seeds)?;
     note_memory(trial.machine(), quiet);
     let (mut seconds, mut first_seconds, mut max_abs_error) = (Vec::new(), None, 0f64);
+    let (mut layers, mut core_seconds) = (Vec::new(), Vec::new());
     for run in 0..n_evaluations {
         let bar = Bar::new(&format!("run {} of {n_evaluations}", run + 1), quiet);
+        let began = processor_seconds();
         let outcome = trial.run(&sample.tensor, &mut seeds, &bar)?;
+        let spent = began.and_then(|began| Some(processor_seconds()? - began));
         drop(bar);
         first_seconds.get_or_insert(outcome.eval_seconds);
         max_abs_error = max_abs_error.max(outcome.max_abs_error());
         if run >= args.warmup as usize {
             seconds.push(outcome.eval_seconds);
+            core_seconds.extend(spent);
         }
         if run + 1 == n_evaluations {
             report_profile(&args.run, &outcome.profile)?;
+            layers = LayerTime::compared(&program.checked, &outcome.profile);
         }
     }
     let params = program.checked.params();
@@ -41,6 +49,7 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
         "median_seconds": median(&seconds),
         "seconds": seconds,
         "first_seconds": first_seconds,
+        "median_core_seconds": (!core_seconds.is_empty()).then(|| median(&core_seconds)),
         "keygen_seconds": trial.keygen_seconds,
         "peak_rss_bytes": peak_rss_bytes(),
         "threads": rayon::current_num_threads(),
@@ -54,17 +63,59 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
         "key_bytes": memory.key_bytes,
         "working_bytes": memory.working_bytes,
         "plaintext_bytes": memory.plaintext_bytes,
+        "layers": layers,
     });
     match args.format {
         TextFormat::Json => print(&pretty(&report)),
         TextFormat::Text => print(&format!(
-            "median of {} run(s): {:.3} s on {} thread(s), first {:.3} s\npeak memory: {}\nlargest error: {max_abs_error:.2e}",
+            "{}\nmedian of {} run(s): {:.3} s on {} thread(s), first {:.3} s\npeak memory: {}\nlargest error: {max_abs_error:.2e}",
+            LayerTime::table(&layers),
             seconds.len(),
             median(&seconds),
             rayon::current_num_threads(),
             first_seconds.unwrap_or_default(),
             peak_rss_bytes().map_or("unknown".to_owned(), show_bytes),
         )),
+    }
+}
+
+/// Time of one layer: what the compiler expects of all threads together, and the last run.
+#[derive(Debug, serde::Serialize)]
+struct LayerTime {
+    layer: String,
+    predicted_seconds: f64,
+    measured_seconds: f64,
+}
+
+impl LayerTime {
+    /// Layers of one name together, in the order of execution.
+    fn compared(program: &CheckedProgram, profile: &Profile) -> Vec<Self> {
+        let threads = rayon::current_num_threads() as f64;
+        let predicted = |name: &str| -> f64 {
+            let layers = program.spec().layers.iter().filter(|layer| layer.name == name);
+            layers.map(|layer| layer.seconds).sum::<f64>() / threads
+        };
+        let time = |(layer, share): (&str, crate::vm::Share)| Self {
+            layer: layer.to_owned(),
+            predicted_seconds: predicted(layer),
+            measured_seconds: share.seconds,
+        };
+        profile.by_layer().into_iter().map(time).collect()
+    }
+
+    /// Predicted beside measured time, for people.
+    fn table(layers: &[Self]) -> String {
+        let mut table = Table::new();
+        table.load_style(comfy_table::presets::UTF8_BORDERS_ONLY);
+        table.set_header(["layer", "predicted s", "measured s"]);
+        let sum = |pick: fn(&Self) -> f64| layers.iter().map(pick).sum::<f64>();
+        let all = ("all layers", sum(|l| l.predicted_seconds), sum(|l| l.measured_seconds));
+        let each = layers.iter().map(|l| (l.layer.as_str(), l.predicted_seconds, l.measured_seconds));
+        for (name, predicted, measured) in each.chain([all]) {
+            table.add_row([name.to_owned(), format!("{predicted:.3}"), format!("{measured:.3}")]);
+        }
+        table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+        table.to_string()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Memory of this process and of the machine, where the operating system tells.
+//! Memory and processor time of this process, and memory of the machine, where the operating system tells.
 
 use std::fs;
 
@@ -15,6 +15,16 @@ pub fn rss_bytes() -> Option<u64> {
 /// Memory that can be had without swapping, in bytes.
 pub fn available_bytes() -> Option<u64> {
     kib_field("/proc/meminfo", "MemAvailable:")
+}
+
+/// Seconds that all threads of this process have spent on processors.
+pub fn processor_seconds() -> Option<f64> {
+    // Field 14 and 15 of the line; the name before them is in parentheses and may contain anything.
+    let text = fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
+    // Linux counts these in hundredths of a second whatever its own clock.
+    Some((ticks(14)? + ticks(15)?) / 100.0)
 }
 
 /// A size in bytes with three significant digits, as people read it.
@@ -58,5 +68,6 @@ mod tests {
         assert!(peak_rss_bytes().unwrap() >= 1 << 16);
         assert!(rss_bytes().unwrap() >= 1 << 16);
         assert!(available_bytes().is_some());
+        assert!(processor_seconds().is_some());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use fhe_runtime::ckks::linear::{self, Diagonal, LinearGroup, LinearPlan, LinearTerm, PlaintextSource};
@@ -13,6 +13,7 @@ use fhe_runtime::ckks::{
 use fhe_runtime::ring::kernels::Instructions;
 use serde::Serialize;
 
+use super::processor::processor_time;
 use super::sets::{SETS, Set};
 
 /// Options of `cargo xtask bench ckks`.
@@ -273,16 +274,10 @@ fn time(args: &Args, mut call: impl FnMut() -> Result<(), CkksError>) -> Result<
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     if args.cpu_time {
-        let mean = (processor_time() - begin_processor).as_secs_f64() * 1e3 / times.len() as f64;
+        let spent = processor_time().unwrap_or_default() - begin_processor.unwrap_or_default();
+        let mean = spent.as_secs_f64() * 1e3 / times.len() as f64;
         return Ok((mean, mean));
     }
     times.sort_by(f64::total_cmp);
     Ok((times[times.len() / 2], times[0]))
-}
-
-/// Time that the calling thread has spent on a processor, where the kernel tells; zero elsewhere.
-fn processor_time() -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0);
-    Duration::from_nanos(nanoseconds)
 }

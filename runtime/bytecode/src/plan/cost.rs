@@ -1,7 +1,8 @@
-//! What homomorphic operations cost: transform counts and inner products times calibrated constants.
+//! What homomorphic operations cost: transforms, inner products and memory traffic times calibrated constants.
 //!
 //! The constants are nanoseconds on one core per coefficient of a ring of degree N; a transform also pays
-//! log2 N. They order the alternatives and predict times; `cargo xtask bench` calibrates them.
+//! log2 N. Keys, digits, rotated inputs and sums are larger than any cache, so what is streamed pays per byte. The constants
+//! order the alternatives and predict times; `cargo xtask bench cost --write` measures and replaces them.
 
 use crate::params::{Level, Params};
 use crate::plan::PlanCounts;
@@ -13,8 +14,10 @@ use serde::{Deserialize, Serialize};
 pub struct CostModel {
     /// One number-theoretic transform of one tower, per coefficient and bit of N.
     pub ntt_ns: f64,
-    /// One modular multiply-accumulate, per coefficient and tower.
+    /// One modular multiply-accumulate on operands in cache, per coefficient and tower.
     pub mac_ns: f64,
+    /// One byte of an operand that is not in cache, all cores reading at once.
+    pub byte_ns: f64,
     /// One term of a base conversion, per coefficient and target tower.
     pub convert_ns: f64,
     /// Moving one coefficient through an automorphism.
@@ -31,12 +34,13 @@ impl Default for CostModel {
     /// Figures of one AVX2 core.
     fn default() -> Self {
         Self {
-            ntt_ns: 0.35,
-            mac_ns: 1.0,
-            convert_ns: 0.8,
-            permute_ns: 0.8,
-            embed_ns: 0.5,
-            round_ns: 1.5,
+            ntt_ns: 0.221,
+            mac_ns: 0.971,
+            byte_ns: 0.046,
+            convert_ns: 0.452,
+            permute_ns: 1.569,
+            embed_ns: 2.314,
+            round_ns: 0.275,
             key_byte_s: 5e-11,
         }
     }
@@ -81,25 +85,27 @@ impl CostModel {
         let per = |ns: f64| ns * n * 1e-9;
         let ntt = per(self.ntt_ns) * f64::from(params.log_n());
         let (mac, convert, permute) = (per(self.mac_ns), per(self.convert_ns), per(self.permute_ns));
+        // A word of every coefficient of a tower, read or written.
+        let word = per(self.byte_ns) * 8.0;
 
-        let hoist = (towers + digits * all - towers) * ntt
-            + towers * ntt
-            + digits * (all - digit_towers).max(1.0) * digit_towers * convert;
-        let inner = 2.0 * digits * all * mac;
-        let baby = inner + 2.0 * all * permute;
-        let mod_down = (special + towers) * ntt + towers * special * convert;
+        let hoist =
+            digits * all * (ntt + word) + digits * (all - digit_towers).max(1.0) * digit_towers * convert;
+        let inner = digits * all * (2.0 * mac + 3.0 * word);
+        let turn = 2.0 * all * (permute + word);
+        let baby = inner + turn;
+        let mod_down = (special + towers) * (ntt + word) + towers * special * convert + towers * (mac + word);
         let rotation = hoist + baby + 2.0 * mod_down;
-        let rescale = 2.0 * towers * ntt;
+        let rescale = 2.0 * towers * (ntt + mac + 2.0 * word);
         StepCosts {
             hoist,
             baby,
-            giant: mod_down + hoist + baby,
+            giant: mod_down + hoist + baby + 2.0 * all * 3.0 * word,
             rotation,
-            term: 2.0 * all * mac,
+            term: all * (2.0 * mac + 3.0 * word),
             finish: 2.0 * mod_down,
-            product: hoist + inner + 2.0 * mod_down + 4.0 * towers * mac,
+            product: hoist + inner + 2.0 * mod_down + 4.0 * towers * (mac + word),
             rescale,
-            encode_slot: (self.embed_ns * f64::from(params.log_n())
+            encode_slot: (self.embed_ns * f64::from(params.log_n() - 1)
                 + 2.0 * all * (self.round_ns + self.ntt_ns * f64::from(params.log_n())))
                 * 1e-9,
             key_bytes: params.key_bytes(level) as f64,
