@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use fhe_input::InputError;
 use fhec_passes::PassError;
 
 use crate::import::{ImportError, Malformed};
@@ -70,9 +71,10 @@ impl Diagnostic {
         match error {
             ImportError::Io { source, .. } => {
                 Diagnostic::new(Kind::Cannot, about(format!("cannot be read: {source}")))
+                    .with_help("check the name and the permissions of the file")
             }
             ImportError::Malformed(malformed) => {
-                let found = Diagnostic::new(Kind::Cannot, about(malformed.to_string()));
+                let found = Diagnostic::new(Kind::Cannot, about(error.to_string()));
                 match malformed {
                     Malformed::Tensor { problem, .. } if problem.contains("outside the model's folder") => {
                         found.with_help(
@@ -94,6 +96,11 @@ impl Diagnostic {
             }
             ImportError::Verify(errors) => Diagnostic::bug(about(format!("the import went wrong: {errors}"))),
         }
+    }
+
+    /// Images that cannot be used.
+    pub fn input(error: &InputError) -> Self {
+        Diagnostic::new(Kind::Cannot, error.to_string()).with_help(error.kind.help())
     }
 
     /// A pass that failed on the model called `model`.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::{Origin, Preprocessing, codec};
+use fhe_host::Content;
 use fhe_input::ImageShape;
 use fhec_ir::{Graph, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, Pass, PassCx, PassRun, pipeline};
@@ -18,6 +19,7 @@ use crate::fit::FitSpec;
 use crate::import::{ImportOptions, Imported, import_file};
 use crate::pipeline::{BuildError, BuildOptions, Built, LayoutChoice, ParamsChoice, build};
 use crate::report::BuildReport;
+use crate::schedule::ScheduleError;
 use crate::simulate::simulate;
 
 /// Seed of the noise that calibration images are judged under.
@@ -105,6 +107,7 @@ pub(super) struct Request {
 }
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
+    super::memory::check(&args.models).map_err(|d| vec![d])?;
     let spinner = spinner(quiet);
     let result = compile(&args.models, &args.request, &spinner, &mut |_| ());
     spinner.finish_and_clear();
@@ -115,11 +118,11 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     if let Some(measured) = &measured {
         report.compare(measured);
     }
-    write_atomically(&args.output, &bytes).map_err(|d| vec![d])?;
+    write_atomically(&args.output, Content::Magic(&codec::MAGIC), &bytes).map_err(|d| vec![d])?;
     if let Some(path) = &args.report {
         let json = serde_json::to_vec_pretty(&report)
             .map_err(|e| vec![Diagnostic::bug(format!("the report cannot be written: {e}"))])?;
-        write_atomically(path, &json).map_err(|d| vec![d])?;
+        write_atomically(path, Content::Text, &json).map_err(|d| vec![d])?;
     }
     if args.format == Form::Json {
         return print_json(&report);
@@ -262,7 +265,8 @@ fn labels(model: &Path, args: &Request, imported: &Imported) -> Result<Labels, D
         n => Err(Diagnostic::new(
             Kind::Usage,
             format!("{n} numbers for `--{what}`, the model has {channels} channels"),
-        )),
+        )
+        .with_help("give one number for all channels, or one for each")),
     };
     let mean = spread(pick(&args.mean, from_model.map(|p| &p.mean)), "mean")?;
     let std = spread(pick(&args.std, from_model.map(|p| &p.std)), "std")?;
@@ -274,7 +278,7 @@ fn labels(model: &Path, args: &Request, imported: &Imported) -> Result<Labels, D
     };
     if !classes.is_empty() && classes.len() != n_scores {
         let what = format!("{} labels for {n_scores} scores", classes.len());
-        return Err(Diagnostic::new(Kind::Usage, what));
+        return Err(Diagnostic::new(Kind::Usage, what).with_help("give one label for every score"));
     }
     let model = model.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     Ok(Labels {
@@ -305,13 +309,19 @@ fn diagnostic(model: &str, error: &BuildError) -> Diagnostic {
     match error {
         BuildError::Linear(source) => Diagnostic::bug(format!("{what}: {source}")),
         BuildError::Check(source) => Diagnostic::bug(format!("{what}: {source}")),
+        BuildError::Schedule(ScheduleError::NotInPaper { .. }) => Diagnostic::new(Kind::Cannot, what)
+            .with_help("leave `--params paper` away: the search finds parameters for every network"),
         BuildError::Schedule(_) => Diagnostic::new(Kind::Cannot, what)
-            .with_help("ask for less precision, more sublevels or a larger ring"),
+            .with_help("ask for less `--precision`, other `--sublevels` or a larger ring (`--log-n`)"),
         BuildError::Overflow { .. } => Diagnostic::new(Kind::Cannot, what).with_help(
             "train with the clip-range penalty, or pass `--calibrate IMAGES` if real inputs stay in range",
         ),
         BuildError::Memory { .. } => Diagnostic::new(Kind::Cannot, what)
             .with_help("allow more with `--memory`, or try `--layout hw`, which needs fewer keys"),
-        _ => Diagnostic::new(Kind::Cannot, what),
+        BuildError::Layout(_) => {
+            Diagnostic::new(Kind::Cannot, what).with_help("use a larger ring (`--log-n`) or a smaller input")
+        }
+        _ => Diagnostic::new(Kind::Cannot, what)
+            .with_help("compile a network with one input, one output and at least one layer with weights"),
     }
 }

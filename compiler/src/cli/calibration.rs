@@ -25,7 +25,7 @@ pub(super) fn read(
     let files = if path.is_dir() { pictures(path)? } else { vec![path.to_owned()] };
     let mut inputs = Vec::new();
     for file in files {
-        let samples = read_samples(&file, shape).map_err(|e| cannot(e.to_string()))?;
+        let samples = read_samples(&file, shape).map_err(|e| Diagnostic::input(&e))?;
         for i in 0..samples.len().min(MAX_IMAGES - inputs.len()) {
             inputs.push(samples.tensor(i, &normalization).map_err(|e| cannot(e.to_string()))?);
         }

@@ -4,6 +4,7 @@ mod build;
 mod calibration;
 mod inspect;
 mod levels;
+mod memory;
 mod output;
 mod program;
 mod relu;
@@ -17,7 +18,7 @@ use std::sync::LazyLock;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use self::output::complain;
-use crate::diagnostics::{Diagnostic, Kind};
+use crate::diagnostics::Diagnostic;
 
 /// Compiles neural networks with polynomial activations to leveled homomorphic programs.
 #[derive(Debug, Parser)]
@@ -72,6 +73,10 @@ pub fn command() -> clap::Command {
 /// Parses the command line, runs the command, and maps the result to an exit code.
 pub fn main() -> ExitCode {
     keep_contained_panics_silent();
+    // Before the first file is begun: an interrupted process leaves no half-written file behind.
+    if let Err(warning) = fhe_host::exit_on_interrupt() {
+        complain(&format!("warning: {warning}"));
+    }
     let cli = Cli::parse();
     // The panic has printed where it happened.
     let result = catch_unwind(AssertUnwindSafe(|| dispatch(&cli)))
@@ -95,12 +100,16 @@ fn dispatch(cli: &Cli) -> Outcome {
         Command::Simulate(args) => simulate::run(args, cli.quiet),
         Command::Levels(args) => levels::run(args, cli.quiet),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "fhec", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "fhec", &mut script);
+            output::print(&String::from_utf8_lossy(&script))
         }
-        Command::Man => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout()).map_err(|e| {
-            vec![Diagnostic::new(Kind::Cannot, format!("the manual page cannot be written: {e}"))]
-        }),
+        Command::Man => {
+            let mut page = Vec::new();
+            let rendered = clap_mangen::Man::new(Cli::command()).render(&mut page);
+            rendered.map_err(|e| vec![Diagnostic::bug(format!("there is no manual page: {e}"))])?;
+            output::print(&String::from_utf8_lossy(&page))
+        }
     }
 }
 

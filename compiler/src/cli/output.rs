@@ -1,12 +1,13 @@
 //! What commands write: files, a summary of a build, and numbers of bytes as people give them.
 
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use fhe_host::{Content, WriteError, write_whole};
 use indicatif::ProgressBar;
 
+use super::Outcome;
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::report::{BuildReport, show_bytes};
 
@@ -20,13 +21,15 @@ pub(super) enum Form {
 }
 
 /// Writes a result to standard output.
-pub(super) fn print(text: &str) -> Result<(), Vec<Diagnostic>> {
-    let written = writeln!(std::io::stdout(), "{}", text.trim_end());
-    written.map_err(|e| vec![Diagnostic::new(Kind::Cannot, format!("the result cannot be written: {e}"))])
+pub(super) fn print(text: &str) -> Outcome {
+    fhe_host::print(&format!("{}\n", text.trim_end())).map_err(|e| {
+        let found = Diagnostic::new(Kind::Cannot, format!("the result cannot be written: {e}"));
+        vec![found.with_help("check where standard output goes and the space left there")]
+    })
 }
 
 /// Writes a value to standard output as JSON.
-pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), Vec<Diagnostic>> {
+pub(super) fn print_json(value: &impl serde::Serialize) -> Outcome {
     let json = serde_json::to_string_pretty(value)
         .map_err(|e| vec![Diagnostic::bug(format!("the result cannot be printed: {e}"))])?;
     print(&json)
@@ -52,17 +55,15 @@ pub(super) fn spinner(quiet: bool) -> ProgressBar {
 }
 
 /// Writes a file that is there completely or not at all.
-pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-    let written = builder.tempfile_in(folder).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map(drop).map_err(|e| e.error)
-    });
-    written.map_err(|e| Diagnostic::new(Kind::Cannot, format!("{}: cannot be written: {e}", path.display())))
+pub(super) fn write_atomically(path: &Path, content: Content, bytes: &[u8]) -> Result<(), Diagnostic> {
+    write_whole(path, content, |file| Ok(file.write_all(bytes)?)).map_err(|error: WriteError| {
+        let help = match &error {
+            WriteError::OtherKind | WriteError::Exists => "choose another name, or remove that file first",
+            WriteError::NoFolder(_) => "make the folder first",
+            _ => "check the permissions of the folder and the space left on its disk",
+        };
+        Diagnostic::new(Kind::Cannot, format!("{}: {error}", path.display())).with_help(help)
+    })
 }
 
 pub(super) fn summary(report: &BuildReport, path: &Path) -> String {

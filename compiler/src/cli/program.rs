@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use fhe_bytecode::{CheckedProgram, codec};
+use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::codec::{self, DecodeError};
 
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::report::Measured;
@@ -10,18 +11,18 @@ use crate::report::Measured;
 /// Largest profile that is read.
 const MAX_PROFILE_BYTES: u64 = 256 << 20;
 
-/// Largest program file that is read.
-const MAX_PROGRAM_BYTES: u64 = 4 << 30;
-
 /// Reads and checks a program.
 pub(super) fn read_program(path: &Path) -> Result<CheckedProgram, Diagnostic> {
     let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", path.display()));
-    let size = std::fs::metadata(path).map_err(|e| cannot(format!("cannot be read: {e}")))?.len();
-    if size > MAX_PROGRAM_BYTES {
-        return Err(cannot(format!("{size} bytes is more than a program may have")));
-    }
-    let bytes = std::fs::read(path).map_err(|e| cannot(format!("cannot be read: {e}")))?;
-    codec::decode(&bytes, MAX_PROGRAM_BYTES).map_err(|e| cannot(e.to_string()))
+    let bytes = fhe_host::read_bounded(path, codec::DEFAULT_LIMIT).map_err(|e| {
+        cannot(format!("cannot be read: {e}")).with_help("check the name and the permissions of the file")
+    })?;
+    codec::decode(&bytes, codec::DEFAULT_LIMIT).map_err(|e| {
+        cannot(e.to_string()).with_help(match e {
+            DecodeError::NotAProgram => "give a .fhebc file, as `fhec build` writes it",
+            _ => "copy the program again, or compile the model again with `fhec build`",
+        })
+    })
 }
 
 /// The profile at a path, if one is given, of a program.

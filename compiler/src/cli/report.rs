@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::codec;
+use fhe_host::Content;
 use indicatif::ProgressBar;
 
 use super::Outcome;
@@ -40,7 +41,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     let spinner = spinner(quiet);
-    let written = page(args, &spinner).and_then(|html| write_atomically(&args.output, html.as_bytes()));
+    let written =
+        page(args, &spinner).and_then(|html| write_atomically(&args.output, Content::Text, html.as_bytes()));
     spinner.finish_and_clear();
     written.map_err(|d| vec![d])?;
     if !quiet {

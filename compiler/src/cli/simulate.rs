@@ -40,12 +40,11 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     let cannot = |e: String| vec![Diagnostic::new(Kind::Cannot, e)];
     let shape = program.input_layout().shape();
     let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
-    let images = read_samples(&args.images, shape).map_err(|e| cannot(e.to_string()))?;
+    let images = read_samples(&args.images, shape).map_err(|e| vec![Diagnostic::input(&e)])?;
     let truth = match &args.truth {
         None => None,
         Some(path) => {
-            let labels = read_samples(path, ImageShape::new(1, 1, 1)).map_err(|e| cannot(e.to_string()))?;
-            Some(labels)
+            Some(read_samples(path, ImageShape::new(1, 1, 1)).map_err(|e| vec![Diagnostic::input(&e)])?)
         }
     };
     let preprocessing = &program.spec().input.preprocessing;

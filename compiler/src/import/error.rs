@@ -42,10 +42,8 @@ pub enum Malformed {
         limit: usize,
     },
     /// Larger than a protobuf may be.
-    #[error("it is {actual} bytes, and a protobuf holds at most {limit}")]
+    #[error("it is larger than the {limit} bytes that a protobuf may have")]
     TooLarge {
-        /// Size of the file.
-        actual: u64,
         /// The limit.
         limit: u64,
     },

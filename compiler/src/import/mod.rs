@@ -100,11 +100,11 @@ pub fn import_bytes(bytes: Vec<u8>, options: &ImportOptions) -> Result<Imported,
 
 fn read_file(path: &Path) -> Result<Vec<u8>, ImportError> {
     let unreadable = |source| ImportError::Io { path: path.to_owned(), source };
-    let size = std::fs::metadata(path).map_err(unreadable)?.len();
-    if size > limits::MAX_FILE_LEN {
-        return Err(Malformed::TooLarge { actual: size, limit: limits::MAX_FILE_LEN }.into());
+    let bytes = fhe_host::read_bounded(path, limits::MAX_FILE_LEN).map_err(unreadable)?;
+    match bytes.len() as u64 > limits::MAX_FILE_LEN {
+        true => Err(Malformed::TooLarge { limit: limits::MAX_FILE_LEN }.into()),
+        false => Ok(bytes),
     }
-    std::fs::read(path).map_err(unreadable)
 }
 
 fn import(bytes: Vec<u8>, external: &ExternalData, options: &ImportOptions) -> Result<Imported, ImportError> {

@@ -1,6 +1,6 @@
 //! Parameters that are not searched: the paper's, or a user's own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use fhe_bytecode::ParamsSpec;
@@ -11,6 +11,9 @@ use super::balance::uniform_sizes;
 use super::chain::{ChainError, Sizes};
 use super::problem::Problem;
 use super::search::ScheduleError;
+
+/// Largest parameter file that is read.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Where the parameters come from.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,9 +64,9 @@ impl FromStr for ParamsChoice {
             "search" => Ok(Self::Search),
             "paper" => Ok(Self::Paper),
             path => {
-                let content =
-                    std::fs::read_to_string(path).map_err(|e| format!("{path}: cannot be read: {e}"))?;
-                let given = ron::from_str(&content).map_err(|e| format!("{path}: {e}"))?;
+                let content = fhe_host::read_bounded(Path::new(path), MAX_FILE_BYTES)
+                    .map_err(|e| format!("{path}: cannot be read: {e}"))?;
+                let given = ron::de::from_bytes(&content).map_err(|e| format!("{path}: {e}"))?;
                 Ok(Self::File(PathBuf::from(path), Box::new(given)))
             }
         }

@@ -12,8 +12,6 @@ mod tables;
 
 use crate::run::{Config, Outcome, run};
 
-pub use specimen::onnx_specimen;
-
 /// Names of all targets.
 pub const NAMES: [&str; 9] = [
     "onnx",

@@ -9,10 +9,10 @@ use fhec::levels::{LevelsOptions, analyze};
 use fhec::pipeline::{BuildError, BuildOptions, build};
 use fhec_ir::verify;
 use fhec_tests::models::random::Random;
+use fhec_tests::models::specimen::specimen;
 use prost::Message;
 use tract_onnx::pb::{GraphProto, ModelProto};
 
-use super::specimen::onnx_specimen;
 use crate::mutate;
 use crate::run::Target;
 
@@ -37,7 +37,7 @@ pub(super) struct Accepted {
 impl Onnx {
     pub(super) fn new() -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../onnx-models/exporters");
-        let mut models = vec![onnx_specimen()];
+        let mut models = vec![specimen()];
         for name in ["sklearn-linear.onnx", "sklearn-mlp.onnx", "keras-nhwc.onnx"] {
             models.extend(std::fs::read(folder.join(name)));
         }

@@ -54,6 +54,9 @@ impl Table {
             }
         }
         let len = self.numbers.len() - before;
+        if len == 0 {
+            return Err("no numbers".to_owned());
+        }
         match *self.row_len.get_or_insert(len) {
             expected if expected == len => Ok(()),
             expected => Err(format!("{len} numbers, but {expected} in the rows above")),

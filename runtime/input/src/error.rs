@@ -6,7 +6,7 @@ use crate::ImageShape;
 
 /// An input file that cannot be used, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", path.display())]
+#[error("{}: {kind}", path.display())]
 pub struct InputError {
     /// The file.
     pub path: PathBuf,
@@ -20,7 +20,7 @@ pub struct InputError {
 #[non_exhaustive]
 pub enum InputErrorKind {
     /// The operating system refused.
-    #[error("cannot read the file")]
+    #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
     /// Larger than the reader accepts, before or after decompression.
     #[error("larger than the limit of {limit} bytes")]
@@ -29,12 +29,10 @@ pub enum InputErrorKind {
         limit: u64,
     },
     /// No reader knows this content.
-    #[error(
-        "unknown format: expected PNG, JPEG, .npy, .npz, .csv, CIFAR-10 .bin or idx (each may be gzipped)"
-    )]
+    #[error("unknown format")]
     UnknownFormat,
     /// Compressed by something this crate does not read.
-    #[error("compressed by {tool}: unpack it first")]
+    #[error("compressed by {tool}, which is not read here")]
     Compressed {
         /// Program that unpacks it.
         tool: &'static str,
@@ -74,6 +72,24 @@ pub enum InputErrorKind {
 }
 
 impl InputErrorKind {
+    /// What the user can do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Io(_) => "check the name and the permissions of the file",
+            Self::TooLarge { .. } => "split the file",
+            Self::UnknownFormat => {
+                "give PNG, JPEG, .npy, .npz, .csv, CIFAR-10 .bin or idx (each may be gzipped), with the usual ending"
+            }
+            Self::Compressed { .. } => "unpack it first",
+            Self::Damaged { .. } => "write the file again",
+            Self::WrongShape { .. } => {
+                "resize, crop or convert the input as the images were on which the model was trained"
+            }
+            Self::NoSuchSample { .. } => "count from 0 and choose a smaller --index",
+            Self::WrongNormalization { .. } => "compile with as many --mean and --std as there are channels",
+        }
+    }
+
     /// A [`InputErrorKind::Damaged`] with the words of whatever refused the bytes.
     pub(crate) fn damaged(format: &'static str, reason: impl ToString) -> Self {
         Self::Damaged { format, reason: reason.to_string() }

@@ -148,6 +148,7 @@ fn csv_rows_may_end_in_a_label() {
     check_error(b"1,2\n3,4\n", "a.csv", shape, "2 rows of 2 numbers");
     check_error(b"1,2,3\n3,x,4\n", "a.csv", shape, "line 2: \"x\"");
     check_error(b"1,2,3\n3,4\n", "a.csv", shape, "line 2: 2 numbers, but 3");
+    check_error(b",,,\n;\n", "a.csv", shape, "line 2: no numbers");
 }
 
 #[test]

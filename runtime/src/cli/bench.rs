@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, Table};
 use fhe_bytecode::CheckedProgram;
+use fhe_host::memory::{peak_rss_bytes, processor_seconds, show_bytes};
 
 use super::args::{Bench, TextFormat};
 use super::error::CliError;
@@ -11,7 +12,6 @@ use super::run::{memory_budget, note_memory, report_profile};
 use super::show::pretty;
 use super::{print, samples};
 use crate::ckks::SeedSource;
-use crate::vm::memory::{peak_rss_bytes, processor_seconds, show_bytes};
 use crate::vm::{Options, Profile, Trial};
 
 /// Measures evaluations of one input under fresh keys.

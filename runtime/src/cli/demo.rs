@@ -1,6 +1,7 @@
 //! Everything in one process: `infer` for trying out, `demo` for seeing what happened.
 
 use fhe_bytecode::CheckedProgram;
+use fhe_host::memory::{peak_rss_bytes, show_bytes};
 
 use super::args::{Demo, Infer, TextFormat};
 use super::error::CliError;
@@ -9,7 +10,6 @@ use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
 use super::{print, samples, show};
 use crate::ckks::SeedSource;
-use crate::vm::memory::{peak_rss_bytes, show_bytes};
 use crate::vm::{Observer, Options, Outcome, Profile, Trial, VmError};
 
 /// Encrypts, evaluates and decrypts inputs under fresh keys.

@@ -20,7 +20,6 @@ mod steps;
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -29,17 +28,14 @@ use clap::{CommandFactory, Parser};
 
 use self::args::{Cli, Command, TextFormat};
 pub use self::demo::{DemoReport, run_demo};
+use self::error::BUG_HELP;
 pub use self::error::CliError;
 
 /// Runs the command line and gives the exit code of the process.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Before the first file is begun: an interrupted process leaves no half-written file behind.
-    let handler = ctrlc::set_handler(|| {
-        crate::files::remove_unfinished();
-        std::process::exit(130);
-    });
-    if let Err(error) = handler {
-        complain(&format!("warning: Ctrl-C may leave temporary files: {error}"));
+    if let Err(warning) = fhe_host::exit_on_interrupt() {
+        complain(&format!("warning: {warning}"));
     }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -52,24 +48,23 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match catch_unwind(AssertUnwindSafe(|| dispatch(&cli))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
-            complain(&format!("error: {}", chain(&error)));
+            complain(&format!("error: {}\n  help: {}", chain(&error), error.help()));
             error.exit_code()
         }
         // The panic has printed where it happened.
         Err(_) => {
-            complain("error: this is a bug in fhe-run; please report it with the lines above");
+            complain(&format!("error: fhe-run stopped\n  help: {BUG_HELP}"));
             ExitCode::from(3)
         }
     }
 }
 
 fn dispatch(cli: &Cli) -> Result<(), CliError> {
-    if let Some(threads) = cli.threads {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(usize::from(threads))
-            .build_global()
-            .map_err(|e| CliError::Threads(e.to_string()))?;
-    }
+    // Now, where it can still be an error; zero means as many as there are cores.
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(usize::from(cli.threads.unwrap_or(0)))
+        .build_global()
+        .map_err(|e| CliError::Threads(e.to_string()))?;
     let quiet = cli.quiet;
     match &cli.command {
         Command::Keygen(args) => steps::keygen(args, quiet),
@@ -81,10 +76,15 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Bench(args) => bench::bench(args, quiet),
         Command::Info(args) => info::info(args),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "fhe-run", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "fhe-run", &mut script);
+            Ok(fhe_host::print(&String::from_utf8_lossy(&script))?)
         }
-        Command::Man => Ok(clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?),
+        Command::Man => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            Ok(fhe_host::print(&String::from_utf8_lossy(&page))?)
+        }
     }
 }
 
@@ -130,5 +130,5 @@ fn sum_up(format: TextFormat, quiet: bool, words: &str, fields: &serde_json::Val
 
 /// Writes a result to standard output.
 fn print(text: &str) -> Result<(), CliError> {
-    Ok(writeln!(std::io::stdout(), "{text}")?)
+    Ok(fhe_host::print(&format!("{text}\n"))?)
 }

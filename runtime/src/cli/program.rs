@@ -1,7 +1,5 @@
 //! Loading a program, and the gate for insecure ones.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, program_fingerprint};
@@ -22,9 +20,7 @@ impl Program {
     /// Reads and checks a program file; warns if its parameters are insecure.
     pub(crate) fn load(path: &Path) -> Result<Self, CliError> {
         let read = |cause| CliError::ReadProgram { path: path.to_path_buf(), cause };
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(read)?;
-        file.take(DEFAULT_LIMIT + 1).read_to_end(&mut bytes).map_err(read)?;
+        let bytes = fhe_host::read_bounded(path, DEFAULT_LIMIT).map_err(read)?;
         let wrong = |cause| CliError::Program { path: path.to_path_buf(), cause };
         let checked = decode(&bytes, DEFAULT_LIMIT).map_err(wrong)?;
         let fingerprint = program_fingerprint(&bytes).unwrap_or(Fingerprint([0; 32]));

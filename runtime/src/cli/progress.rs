@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use fhe_host::memory::{rss_bytes, show_bytes};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::vm::memory::{rss_bytes, show_bytes};
 use crate::vm::{Observer, Progress};
 
 /// Work shorter than this shows no bar.

@@ -2,20 +2,29 @@
 
 use std::path::Path;
 
+use fhe_host::Content;
+use fhe_host::memory::{available_bytes, limit_bytes, show_bytes};
+
 use super::args::RunArgs;
 use super::error::CliError;
 use super::show::{pretty, write};
-use crate::files::Audience;
-use crate::vm::memory::{available_bytes, show_bytes};
 use crate::vm::{Machine, Profile};
 
 /// Part of the available memory that is used when nothing is said.
 const DEFAULT_PART: f64 = 0.85;
 
-/// The memory budget: what is asked for, or most of what is available.
+/// Address space that the allocator reserves for every thread.
+const THREAD_BYTES: u64 = 64 << 20;
+
+/// The memory budget: what is asked for, or most of what is available, and never more than the limits of the process leave.
 pub(crate) fn memory_budget(args: &RunArgs) -> u64 {
-    let available = || available_bytes().map_or(u64::MAX, |bytes| (bytes as f64 * DEFAULT_PART) as u64);
-    args.memory.unwrap_or_else(available)
+    let part = |bytes: u64| (bytes as f64 * DEFAULT_PART) as u64;
+    let available = || available_bytes().map_or(u64::MAX, part);
+    let asked = args.memory.unwrap_or_else(available);
+    // Threads of the pool, the main one and those that watch.
+    let n_threads = rayon::current_num_threads() as u64 + 2;
+    let limit = limit_bytes().map_or(u64::MAX, |left| part(left.saturating_sub(n_threads * THREAD_BYTES)));
+    asked.min(limit)
 }
 
 /// Says what the evaluation is going to need.
@@ -37,9 +46,9 @@ pub(crate) fn report_profile(args: &RunArgs, profile: &Profile) -> Result<(), Cl
         None => {}
         Some(None) => eprintln!("{}", profile.to_table()),
         Some(Some(path)) if is_trace(path) => {
-            write(path, Audience::Public, pretty(&profile.to_chrome_trace()).as_bytes())?;
+            write(path, Content::Text, pretty(&profile.to_chrome_trace()).as_bytes())?;
         }
-        Some(Some(path)) => write(path, Audience::Public, pretty(&profile.to_json()).as_bytes())?,
+        Some(Some(path)) => write(path, Content::Text, pretty(&profile.to_json()).as_bytes())?,
     }
     Ok(())
 }

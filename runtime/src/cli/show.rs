@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use fhe_bytecode::CheckedProgram;
+use fhe_host::Content;
 
 use super::args::{ResultFormat, ShowArgs};
 use super::error::CliError;
 use super::prediction::{Prediction, decimals_for_error, label_of, to_npy};
 use super::{complain, print};
-use crate::files::{Audience, write_atomically};
+use crate::files::write_atomically;
 
 /// Refuses a combination of options before any work is done.
 pub(crate) fn check_args(args: &ShowArgs) -> Result<(), CliError> {
@@ -38,11 +39,11 @@ pub(crate) fn show(
         }
         (ResultFormat::Npy, _) => {
             let path = args.result_file.as_deref().ok_or(CliError::NpyNeedsRaw)?;
-            return write(path, Audience::Public, &to_npy(scores)?);
+            return write(path, Content::Magic(b"\x93NUMPY"), &to_npy(scores)?);
         }
     };
     match &args.result_file {
-        Some(path) => write(path, Audience::Public, format!("{text}\n").as_bytes()),
+        Some(path) => write(path, Content::Text, format!("{text}\n").as_bytes()),
         None => print(&text),
     }
 }
@@ -82,6 +83,6 @@ fn raw_text(row: &[f64]) -> String {
 }
 
 /// Writes a whole file.
-pub(crate) fn write(path: &Path, audience: Audience, data: &[u8]) -> Result<(), CliError> {
-    Ok(write_atomically(path, audience, |file| Ok(file.write_all(data)?))?)
+pub(crate) fn write(path: &Path, content: Content, data: &[u8]) -> Result<(), CliError> {
+    Ok(write_atomically(path, content, |file| Ok(file.write_all(data)?))?)
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use fhe_host::WriteError;
+use fhe_host::memory::{peak_rss_bytes, show_bytes};
 use serde_json::json;
 
 use super::args::{Decrypt, Encrypt, Eval, Keygen};
@@ -12,15 +14,16 @@ use super::run::{memory_budget, note_memory, report_profile};
 use super::{samples, show, sum_up};
 use crate::ckks::{Context, SecretKey, SeedSource};
 use crate::files::{self, Ciphertexts, FileError, FileErrorKind, Kind, Stored};
-use crate::vm::memory::{peak_rss_bytes, show_bytes};
 use crate::vm::{Client, Machine, Options, Profile, VmError, check_memory, key_request};
 
 /// Makes a secret key and evaluation keys.
 pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
+    different(&args.secret_key, &args.eval_keys)?;
     if args.secret_key.exists() {
-        return Err(FileError { path: args.secret_key.clone(), kind: FileErrorKind::Exists }.into());
+        let kind = FileErrorKind::Write(WriteError::Exists);
+        return Err(FileError { path: args.secret_key.clone(), kind }.into());
     }
     let context = Context::new(program.checked.params().clone())?;
     let mut seeds = SeedSource::os();
@@ -75,6 +78,7 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
             return Err(CliError::SecretGiven { path: path.clone() });
         }
     }
+    different(&args.ciphertexts, &args.output)?;
     let program = Program::load(&args.program)?;
     let context = Context::new(program.checked.params().clone())?;
     let memory = memory_budget(&args.run);
@@ -135,6 +139,15 @@ pub(crate) fn decrypt(args: &Decrypt) -> Result<(), CliError> {
         .collect::<Result<Vec<_>, _>>()?;
     let labels = vec![None; scores.len()];
     show::show(&program.checked, &scores, &labels, &args.show)
+}
+
+/// Refuses one file for two purposes.
+fn different(a: &Path, b: &Path) -> Result<(), CliError> {
+    let is_same_file = matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    match a == b || is_same_file {
+        true => Err(CliError::SameFile { path: b.to_path_buf() }),
+        false => Ok(()),
+    }
 }
 
 fn client<'p>(

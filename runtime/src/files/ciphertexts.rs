@@ -11,13 +11,15 @@ use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
 use fhe_bytecode::{Fingerprint, Level, Scale};
+use fhe_host::Content;
 
 use super::codec::{BodyReader, BodyWriter, bad_field, residue_bytes};
 use super::error::{FileError, FileErrorKind};
 use super::header::{Header, Kind};
-use super::store::{Audience, open, write_atomically};
+use super::store::{open, write_atomically};
 use crate::ckks::{Ciphertext, Context, KeyId, PublicSeed, SeededCiphertext};
 
+const CONTENT: Content = Content::Magic(Kind::Ciphertexts.magic());
 const FORM_SEEDED: u8 = 1;
 const FORM_FULL: u8 = 2;
 
@@ -103,7 +105,7 @@ pub fn write_ciphertexts(
     expected: &Expected,
     ciphertexts: &Ciphertexts,
 ) -> Result<(), FileError> {
-    write_atomically(path, Audience::Public, |file| encode(file, context, expected, ciphertexts))
+    write_atomically(path, CONTENT, |file| encode(file, context, expected, ciphertexts))
 }
 
 /// Samples from the bytes of a file; see [`read_ciphertexts`].

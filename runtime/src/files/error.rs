@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use fhe_bytecode::Fingerprint;
+use fhe_host::WriteError;
 
 use super::header::Kind;
 use crate::ckks::KeyId;
 
 /// A key or ciphertext file that cannot be used or written, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", path.display())]
+#[error("{}: {kind}", path.display())]
 pub struct FileError {
     /// The file.
     pub path: PathBuf,
@@ -23,8 +24,11 @@ pub struct FileError {
 #[non_exhaustive]
 pub enum FileErrorKind {
     /// The operating system refused.
-    #[error("{0}")]
+    #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
+    /// Not written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// Another kind of file, or none of ours.
     #[error("is {}, but {expected} is needed here", found.map_or("no file of fhe-run".to_owned(), |k| k.to_string()))]
     WrongKind {
@@ -99,12 +103,35 @@ pub enum FileErrorKind {
         expected: &'static str,
     },
     /// A secret key that other users of the machine can read.
-    #[error("holds a secret key but others can read it (mode {mode:04o}): run chmod 600 on it")]
+    #[error("holds a secret key, but others can read it (mode {mode:04o})")]
     SecretReadable {
         /// Permission bits.
         mode: u32,
     },
-    /// The file exists and is not to be replaced.
-    #[error("exists already: a secret key is never overwritten")]
-    Exists,
+}
+
+impl FileErrorKind {
+    /// What the user can do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Io(_) => "check the name and the permissions of the file",
+            Self::Write(WriteError::Exists) => "choose a new name for the secret key",
+            Self::Write(WriteError::OtherKind) => "choose another name, or remove that file first",
+            Self::Write(WriteError::NoFolder(_)) => "make the folder first",
+            Self::Write(_) => "check the permissions of the folder and the space left on its disk",
+            Self::WrongKind { .. } => {
+                "check the order of the arguments; `fhe-run info FILE` says what a file is"
+            }
+            Self::UnsupportedVersion { .. } => "use a newer release, or make the file again with this one",
+            Self::Truncated { .. } | Self::TrailingBytes { .. } | Self::WrongHash | Self::BadField { .. } => {
+                "copy the file again, or make it again"
+            }
+            Self::WrongParameters { .. } | Self::WrongProgram { .. } => {
+                "make keys and ciphertexts with the very program file that is evaluated"
+            }
+            Self::WrongKey { .. } => "use the secret key and the evaluation keys of one `fhe-run keygen`",
+            Self::WrongRole { .. } => "eval takes what encrypt wrote, decrypt takes what eval wrote",
+            Self::SecretReadable { .. } => "run chmod 600 on it",
+        }
+    }
 }

@@ -12,13 +12,16 @@ use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
 use fhe_bytecode::Level;
+use fhe_host::Content;
 
 use super::codec::{BodyReader, BodyWriter, bad_field, residue_bytes};
 use super::error::{FileError, FileErrorKind};
 use super::header::{Header, Kind};
-use super::store::{Audience, open, write_atomically};
+use super::store::{open, write_atomically};
 use crate::ckks::{Context, KeySwitchKey, PublicSeed, Rotation, SecretKey, SeedSource};
 use crate::vm::{EvaluationKeys, KeyRequest, KeyUse, generate_key};
+
+const CONTENT: Content = Content::Magic(Kind::EvaluationKeys.magic());
 
 /// Makes every key of `request` and writes it at once, so that only one is in memory at a time.
 ///
@@ -34,7 +37,7 @@ pub fn generate_evaluation_keys(
     seeds: &mut SeedSource,
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), FileError> {
-    write_atomically(path, Audience::Public, |file| {
+    write_atomically(path, CONTENT, |file| {
         let mut writer = begin(file, context, secret.id(), request.len())?;
         for (done, (key_use, level)) in request.iter().enumerate() {
             let key = generate_key(context, secret, (key_use, level), seeds)
@@ -52,7 +55,7 @@ pub fn generate_evaluation_keys(
 /// # Errors
 /// If the file cannot be written.
 pub fn write_evaluation_keys(path: &Path, context: &Context, keys: &EvaluationKeys) -> Result<(), FileError> {
-    write_atomically(path, Audience::Public, |file| encode(file, context, keys))
+    write_atomically(path, CONTENT, |file| encode(file, context, keys))
 }
 
 /// Keys from the bytes of a file; see [`read_evaluation_keys`].

@@ -38,17 +38,17 @@ impl Kind {
     const ALL: [Self; 3] = [Self::SecretKey, Self::EvaluationKeys, Self::Ciphertexts];
 
     /// The first eight bytes of such a file.
-    pub fn magic(self) -> [u8; 8] {
+    pub const fn magic(self) -> &'static [u8; 8] {
         match self {
-            Self::SecretKey => *b"fhe-sec\n",
-            Self::EvaluationKeys => *b"fhe-evk\n",
-            Self::Ciphertexts => *b"fhe-cts\n",
+            Self::SecretKey => b"fhe-sec\n",
+            Self::EvaluationKeys => b"fhe-evk\n",
+            Self::Ciphertexts => b"fhe-cts\n",
         }
     }
 
     /// The kind of a file that begins with `magic`.
     pub fn of_magic(magic: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| magic.starts_with(&kind.magic()))
+        Self::ALL.into_iter().find(|kind| magic.starts_with(kind.magic()))
     }
 }
 
@@ -101,7 +101,7 @@ impl Header {
     }
 
     pub(crate) fn write<W: Write>(&self, to: &mut BodyWriter<W>) -> Result<(), FileErrorKind> {
-        to.bytes(&self.kind.magic())?;
+        to.bytes(self.kind.magic())?;
         to.u16(VERSION)?;
         to.u16(if self.is_insecure { FLAG_INSECURE } else { 0 })?;
         to.bytes(&self.parameters.0)?;

@@ -23,4 +23,4 @@ pub use evaluation_keys::{
 pub(crate) use header::VERSION;
 pub use header::{Header, Kind, read_header};
 pub use secret_key::{decode_secret_key, read_secret_key, write_secret_key};
-pub use store::{Audience, kind_of, remove_unfinished, write_atomically};
+pub use store::{kind_of, write_atomically};

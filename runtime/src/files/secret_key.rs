@@ -3,12 +3,13 @@
 use std::io::Read;
 use std::path::Path;
 
+use fhe_host::Content;
 use zeroize::Zeroizing;
 
 use super::codec::{BodyReader, BodyWriter, TRAILER, bad_field};
 use super::error::{FileError, FileErrorKind};
 use super::header::{HEADER_LEN, Header, Kind};
-use super::store::{Audience, open, write_atomically};
+use super::store::{open, write_atomically};
 use crate::ckks::{Context, SecretKey};
 
 /// Writes a secret key to a new file that only its owner can read.
@@ -17,7 +18,7 @@ use crate::ckks::{Context, SecretKey};
 /// If the file exists already or cannot be written.
 pub fn write_secret_key(path: &Path, context: &Context, key: &SecretKey) -> Result<(), FileError> {
     let data = encode(context, key).map_err(|kind| FileError { path: path.to_path_buf(), kind })?;
-    write_atomically(path, Audience::Owner, |file| Ok(file.write_all(&data)?))
+    write_atomically(path, Content::Secret, |file| Ok(file.write_all(&data)?))
 }
 
 /// Reads a secret key made for the parameters of `context`.
@@ -97,7 +98,7 @@ mod tests {
         let path = folder.path().join("me.key");
         let mut data = encode(&context, &toy_key(&context, 1)).unwrap().to_vec();
         data.push(0);
-        write_atomically(&path, Audience::Owner, |file| Ok(file.write_all(&data)?)).unwrap();
+        write_atomically(&path, Content::Secret, |file| Ok(file.write_all(&data)?)).unwrap();
         let kind = read_secret_key(&path, &context).err().unwrap().kind;
         assert!(matches!(kind, FileErrorKind::TrailingBytes { n_bytes: 1 }));
     }

@@ -1,9 +1,9 @@
 //! Why a program cannot be evaluated.
 
 use fhe_bytecode::{Fingerprint, Level, Scale};
+use fhe_host::memory::show_bytes;
 
 use super::keys::KeyUse;
-use super::memory::show_bytes;
 use crate::ckks::{CkksError, KeyId};
 
 /// Errors of the virtual machine.
@@ -11,7 +11,7 @@ use crate::ckks::{CkksError, KeyId};
 #[non_exhaustive]
 pub enum VmError {
     /// The keys lack one that the program needs.
-    #[error("the evaluation keys have none for {key_use} up to {level}: make keys for this program")]
+    #[error("the evaluation keys have none for {key_use} up to {level}")]
     MissingKey {
         /// What the key is for.
         key_use: KeyUse,
@@ -98,6 +98,26 @@ pub enum VmError {
     /// Something the checker rules out.
     #[error("bug: {0}")]
     Bug(String),
+}
+
+impl VmError {
+    /// What the user can do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::MissingKey { .. } | Self::WrongParameters { .. } => {
+                "make keys for this program with `fhe-run keygen`"
+            }
+            Self::WrongKey { .. } => "use the secret key and the evaluation keys of one `fhe-run keygen`",
+            Self::InputCount { .. } | Self::InputForm { .. } | Self::TensorLength { .. } => {
+                "encrypt the input for this very program"
+            }
+            Self::TooLittleMemory { .. } => {
+                "allow more with --memory, raise the limits of this process (ulimit -v), or compile with less `fhec build --memory`"
+            }
+            Self::Ckks(_) => "encrypt values that the model was trained on",
+            Self::Instruction { .. } | Self::Bug(_) => "this is a bug: please report it with the program",
+        }
+    }
 }
 
 impl std::fmt::Display for KeyUse {

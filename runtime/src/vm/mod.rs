@@ -9,7 +9,6 @@ mod error;
 mod keys;
 mod linear;
 mod machine;
-pub mod memory;
 mod prepare;
 mod profile;
 mod progress;

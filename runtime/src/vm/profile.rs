@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use comfy_table::{CellAlignment, Table};
+use fhe_host::memory::rss_bytes;
 use serde::Serialize;
-
-use super::memory::rss_bytes;
 
 /// One executed operation.
 #[derive(Debug, Clone, Serialize)]

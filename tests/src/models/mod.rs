@@ -8,6 +8,7 @@ pub mod image;
 pub mod layers;
 pub mod random;
 mod resnet;
+pub mod specimen;
 pub mod tiny;
 mod vgg;
 

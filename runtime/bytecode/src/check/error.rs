@@ -112,7 +112,7 @@ pub(super) enum Fault {
     Overflow { scale: Scale, log2_q: f64, level: Level },
     #[error("no tower left to rescale by")]
     NoTower,
-    #[error("scale {0} after the rescale is below one")]
+    #[error("scale {0} is below one")]
     Underflow(Scale),
     #[error("drop from level {from} up to level {to}")]
     DropUp { from: Level, to: Level },

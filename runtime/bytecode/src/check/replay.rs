@@ -153,11 +153,7 @@ impl Replay<'_> {
                 let fact = self.read(*src)?;
                 let level = fact.level.lower().ok_or(Fault::NoTower)?;
                 let prime = self.params.tower(fact.level.top_tower()).ok_or(Fault::NoTower)?;
-                let scale = fact.scale.rescaled(prime);
-                if scale.value() < 1.0 {
-                    return Err(Fault::Underflow(scale));
-                }
-                Fact { level, scale, ..fact }
+                Fact { level, scale: fact.scale.rescaled(prime), ..fact }
             }
             Op::Drop { src, level, .. } => {
                 let fact = self.read(*src)?;
@@ -277,6 +273,10 @@ impl Replay<'_> {
         }
         for (ct, register) in dst.iter().enumerate() {
             self.registers.insert(register.0, Register { fact, ct: ct as u32 });
+        }
+        // Below one, values would be less than their rounding, and products of scales could leave the range of numbers.
+        if fact.scale.value() < 1.0 {
+            return Err(Fault::Underflow(fact.scale));
         }
         let towers = &self.params.towers()[..fact.level.n_towers()];
         let log2_q = towers.iter().map(|&q| (q as f64).log2()).sum();

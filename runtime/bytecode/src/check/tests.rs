@@ -54,6 +54,8 @@ fn bad_parameters_layouts_constants_and_maps_are_located() {
 #[test]
 fn header_must_fit_the_tables() {
     check(|p| p.input.level = Level(4), "instruction 0: level L4 is above the chain's L3");
+    let tiny = |p: &mut ProgramSpec| p.input.scale = Scale::from_log2(-1000.0);
+    assert!(messages(tiny)[0].ends_with("is below one"));
     check(|p| p.output.layout = LayoutId(7), "header: layout l7 does not exist");
     check(|p| p.input.preprocessing.mean = vec![0.0; 3], "header: mean has 3 values for 2 channels");
     check(|p| p.input.preprocessing.std = vec![1.0, 0.0], "header: standard deviation 0 is not positive");
@@ -166,7 +168,7 @@ fn rescales_need_a_tower_and_a_scale() {
     let found = messages(|p| insert(p, 20, Op::Rescale { dst: ct(20), src: ct(8) }));
     assert_eq!(found[0], "instruction 20: no tower left to rescale by");
     let found = messages(|p| insert(p, 7, Op::Rescale { dst: ct(20), src: ct(1) }));
-    assert!(found[0].ends_with("after the rescale is below one"), "{found:?}");
+    assert!(found[0].ends_with("is below one"), "{found:?}");
 }
 
 #[test]

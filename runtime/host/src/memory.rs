@@ -12,7 +12,7 @@ pub fn rss_bytes() -> Option<u64> {
     kib_field("/proc/self/status", "VmRSS:")
 }
 
-/// Memory that can be had without swapping, in bytes.
+/// Memory that the machine can give without swapping, in bytes.
 pub fn available_bytes() -> Option<u64> {
     kib_field("/proc/meminfo", "MemAvailable:")
 }
@@ -25,6 +25,30 @@ pub fn processor_seconds() -> Option<f64> {
     let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
     // Linux counts these in hundredths of a second whatever its own clock.
     Some((ticks(14)? + ticks(15)?) / 100.0)
+}
+
+/// Memory that limits leave this process, in bytes: of its address space (`ulimit -v`) and of its control group.
+pub fn limit_bytes() -> Option<u64> {
+    [address_space_left(), group_left()].into_iter().flatten().min()
+}
+
+/// The limit of the address space less what is mapped already.
+fn address_space_left() -> Option<u64> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find(|line| line.starts_with("Max address space"))?;
+    let limit: u64 = line.split_whitespace().nth(3)?.parse().ok()?;
+    Some(limit.saturating_sub(kib_field("/proc/self/status", "VmSize:")?))
+}
+
+/// The limit of the control group less what its processes hold, caches aside.
+fn group_left() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let folder = format!("/sys/fs/cgroup{group}");
+    let limit: u64 = fs::read_to_string(format!("{folder}/memory.max")).ok()?.trim().parse().ok()?;
+    let held = fs::read_to_string(format!("{folder}/memory.stat")).ok()?;
+    let held: u64 = held.lines().find_map(|line| line.strip_prefix("anon "))?.parse().ok()?;
+    Some(limit.saturating_sub(held))
 }
 
 /// A size in bytes with three significant digits, as people read it.
@@ -69,5 +93,7 @@ mod tests {
         assert!(rss_bytes().unwrap() >= 1 << 16);
         assert!(available_bytes().is_some());
         assert!(processor_seconds().is_some());
+        // No limit is as good as one.
+        assert!(limit_bytes().is_none_or(|left| left > 0));
     }
 }

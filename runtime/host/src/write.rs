@@ -1,0 +1,260 @@
+//! Files on disk: written whole or not at all, secrets for the owner only.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tempfile::{Builder, NamedTempFile};
+
+/// How the binary files of this project begin.
+const OUR_MAGICS: [&[u8]; 2] = [b"FHEBC", b"fhe-"];
+
+/// What is written, which decides who may read it and what it may replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// For the owner only; never replaces a file.
+    Secret,
+    /// A file that begins with these bytes; replaces only files that do, too.
+    Magic(&'static [u8]),
+    /// A text; replaces anything but binary files of this project.
+    Text,
+}
+
+/// Why a file was not written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The operating system refused.
+    #[error("cannot be written: {0}")]
+    Io(#[from] io::Error),
+    /// There is no such folder.
+    #[error("cannot be written: there is no folder {}", .0.display())]
+    NoFolder(PathBuf),
+    /// A secret would replace a file.
+    #[error("exists already: a secret key is never overwritten")]
+    Exists,
+    /// A file of another kind would be lost.
+    #[error("exists and is another kind of file: it is not replaced")]
+    OtherKind,
+}
+
+/// Writes a file beside `path` and moves it there when `write` is done, so that no half-written file is ever seen. Links
+/// are followed; pipes and devices are written to directly.
+///
+/// # Errors
+/// If the file cannot be written or may not be replaced, or `write` fails; then nothing is left behind.
+pub fn write_whole<E: From<WriteError>>(
+    path: &Path,
+    content: Content,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let path = &followed(path);
+    match fs::metadata(path) {
+        Ok(_) if content == Content::Secret => return Err(WriteError::Exists.into()),
+        Ok(found) if found.is_file() => check_replaceable(path, content)?,
+        Ok(found) if found.is_dir() => {
+            return Err(WriteError::Io(io::Error::from(ErrorKind::IsADirectory)).into());
+        }
+        Ok(_) => return write_through(path, write),
+        Err(_) => {}
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        return Err(WriteError::NoFolder(folder.to_path_buf()).into());
+    }
+    let mut file = new_file(folder, content).map_err(plain)?;
+    let _unfinished = Unfinished::register(file.path());
+    // A secret passes no buffer that is not erased afterwards.
+    let capacity = if content == Content::Secret { 0 } else { 1 << 20 };
+    let mut buffered = BufWriter::with_capacity(capacity, file.as_file_mut());
+    write(&mut buffered)?;
+    buffered.flush().map_err(plain)?;
+    drop(buffered);
+    file.as_file().sync_all().map_err(plain)?;
+    match content {
+        Content::Secret => file.persist_noclobber(path).map_err(|e| match e.error.kind() {
+            ErrorKind::AlreadyExists => WriteError::Exists,
+            _ => plain(e.error),
+        })?,
+        Content::Magic(_) | Content::Text => file.persist(path).map_err(|e| plain(e.error))?,
+    };
+    // The file is there; that its name survives a power cut is as much as can be tried.
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    Ok(())
+}
+
+/// Where a link points to, also if there is nothing yet.
+fn followed(path: &Path) -> PathBuf {
+    if let Ok(found) = fs::canonicalize(path) {
+        return found;
+    }
+    match fs::read_link(path) {
+        Ok(target) => path.parent().map_or(target.clone(), |folder| folder.join(target)),
+        Err(_) => path.to_path_buf(),
+    }
+}
+
+/// Refuses to replace a file of another kind; an empty file is of any kind.
+fn check_replaceable(path: &Path, content: Content) -> Result<(), WriteError> {
+    let mut first = Vec::new();
+    // What its owner may write but not read tells no kind.
+    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut first));
+    let is_same_kind = match content {
+        Content::Secret => false,
+        Content::Magic(magic) => first.starts_with(magic),
+        Content::Text => !OUR_MAGICS.iter().any(|magic| first.starts_with(magic)),
+    };
+    if read.is_ok() && (first.is_empty() || is_same_kind) { Ok(()) } else { Err(WriteError::OtherKind) }
+}
+
+/// Writes to a pipe or device, which cannot be replaced.
+fn write_through<E: From<WriteError>>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let file = OpenOptions::new().write(true).open(path).map_err(plain)?;
+    let mut buffered = BufWriter::new(file);
+    write(&mut buffered)?;
+    buffered.flush().map_err(|e| plain(e).into())
+}
+
+/// A new file, created exclusively. Unix: mode 0600 for secrets; what the user's umask allows for the rest.
+fn new_file(folder: &Path, content: Content) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(".fhe-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = if content == Content::Secret { 0o600 } else { 0o666 };
+        builder.permissions(fs::Permissions::from_mode(mode));
+    }
+    #[cfg(not(unix))]
+    let _ = content;
+    builder.tempfile_in(folder)
+}
+
+/// The error without the name of a temporary file, which tells a user nothing.
+fn plain(error: io::Error) -> WriteError {
+    let text = error.to_string();
+    WriteError::Io(match text.split_once(" at path ") {
+        Some((reason, _)) => io::Error::new(error.kind(), reason.to_owned()),
+        None => error,
+    })
+}
+
+/// Files being written, so that an interrupted process can remove them.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Entry in the list of files being written, for as long as it lives.
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn register(path: &Path) -> Self {
+        unfinished().push(path.to_path_buf());
+        Self(path.to_path_buf())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        unfinished().retain(|path| *path != self.0);
+    }
+}
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on Ctrl-C removes every file that is being written and ends the process with code 130.
+///
+/// # Errors
+/// If the operating system does not allow it; says what that means.
+pub fn exit_on_interrupt() -> Result<(), String> {
+    let handler = ctrlc::set_handler(|| {
+        for path in unfinished().iter() {
+            // A file that is gone already needs no removal.
+            let _ = fs::remove_file(path);
+        }
+        std::process::exit(130);
+    });
+    handler.map_err(|error| format!("Ctrl-C may leave temporary files: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAGIC: Content = Content::Magic(b"magic");
+
+    fn write(path: &Path, content: Content, data: &[u8]) -> Result<(), WriteError> {
+        write_whole(path, content, |file| Ok(file.write_all(data)?))
+    }
+
+    fn folder() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        (folder, path)
+    }
+
+    #[test]
+    fn failed_write_leaves_nothing_and_keeps_the_old_file() {
+        let (folder, path) = folder();
+        write(&path, MAGIC, b"magic old").unwrap();
+        let failing = write_whole(&path, MAGIC, |file| {
+            file.write_all(b"magic new").map_err(WriteError::Io)?;
+            Err(WriteError::OtherKind)
+        });
+        assert!(failing.is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"magic old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn secret_is_never_overwritten() {
+        let (_folder, path) = folder();
+        write(&path, Content::Secret, b"one").unwrap();
+        for content in [Content::Secret, MAGIC] {
+            assert!(write(&path, content, b"two").is_err());
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+    }
+
+    #[test]
+    fn only_files_of_the_same_kind_are_replaced() {
+        let (_folder, path) = folder();
+        fs::write(&path, "").unwrap();
+        write(&path, MAGIC, b"magic").unwrap();
+        write(&path, MAGIC, b"magic again").unwrap();
+        fs::write(&path, "fhe-evk\n and more").unwrap();
+        assert!(matches!(write(&path, MAGIC, b"magic"), Err(WriteError::OtherKind)));
+        assert!(matches!(write(&path, Content::Text, b"{}"), Err(WriteError::OtherKind)));
+        fs::write(&path, "{}").unwrap();
+        write(&path, Content::Text, b"[]").unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_links_and_devices_stay_devices() {
+        let (folder, path) = folder();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("a", &link).unwrap();
+        for data in [b"one", b"two"] {
+            write(&link, Content::Text, data).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), data);
+        }
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        write(Path::new("/dev/null"), MAGIC, b"magic").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn missing_folder_is_named() {
+        let (folder, _) = folder();
+        let error = write(&folder.path().join("no/a"), MAGIC, b"magic").unwrap_err().to_string();
+        assert!(error.starts_with("cannot be written: there is no folder"), "{error}");
+    }
+}
