@@ -91,7 +91,7 @@ fn raw_values_come_only_when_asked_for() {
     for (found, expected) in shown["scores"][0].as_array().unwrap().iter().zip(expected(&input(500))) {
         assert!((found.as_f64().unwrap() - expected).abs() < 1e-3);
     }
-    folder.fails(&format!("{args} --format npy --result out.npy"), 1, "needs --raw");
+    folder.fails(&format!("{args} --format npy --result out.npy"), 2, "add --raw");
     folder.ok(&format!("{args} --format npy --raw --result out.npy"));
     assert!(std::fs::read(folder.path("out.npy")).unwrap().starts_with(b"\x93NUMPY"));
     assert!(folder.ok(args).contains("class"));
@@ -100,7 +100,7 @@ fn raw_values_come_only_when_asked_for() {
 #[test]
 fn insecure_program_needs_the_flag_and_is_announced() {
     let folder = Folder::new(Packing::Packed);
-    let message = "toy ring of degree 2^10 protects nothing; add --insecure";
+    let message = "toy ring of degree 2^10 protects nothing\n  help: add --insecure";
     folder.fails("keygen toy.fhebc --secret-key me.key --eval-keys me.evk", 1, message);
     assert!(!folder.path("me.key").exists() && !folder.path("me.evk").exists());
     let folder = folder.with_keys();
@@ -115,8 +115,8 @@ fn secret_key_is_never_overwritten_nor_taken_by_eval() {
     let again = "keygen toy.fhebc --secret-key me.key --eval-keys other.evk --insecure";
     folder.fails(again, 1, "exists already");
     assert!(!folder.path("other.evk").exists());
-    folder.fails("eval toy.fhebc in.ct --eval-keys me.key -o x.ct", 1, "eval needs no secret");
-    folder.fails("eval toy.fhebc me.key --eval-keys me.evk -o x.ct", 1, "eval needs no secret");
+    folder.fails("eval toy.fhebc in.ct --eval-keys me.key -o x.ct", 1, "eval touches no secret");
+    folder.fails("eval toy.fhebc me.key --eval-keys me.evk -o x.ct", 1, "eval touches no secret");
 }
 
 #[cfg(unix)]

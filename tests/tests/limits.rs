@@ -17,7 +17,8 @@ fn picture() -> String {
 /// The exit code of a command under a limit of its address space; `None` for a signal.
 fn code_under(folder: &Path, megabytes: usize, line: &str) -> Option<i32> {
     let mut shell = Command::new("sh");
-    let path = binary("fhec").parent().unwrap().display().to_string();
+    let binaries = binary("fhec").parent().unwrap().display().to_string();
+    let path = format!("{binaries}:{}", std::env::var("PATH").unwrap_or_default());
     let script = format!("ulimit -v {}; exec {line}", megabytes << 10);
     let output = shell.current_dir(folder).env("PATH", path).arg("-c").arg(script).output().unwrap();
     output.status.code()

@@ -32,11 +32,11 @@ pub(super) fn read_profile(
 ) -> Result<Option<Measured>, Diagnostic> {
     let Some(path) = path else { return Ok(None) };
     let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", path.display()));
-    let size = std::fs::metadata(path).map_err(|e| cannot(format!("cannot be read: {e}")))?.len();
-    if size > MAX_PROFILE_BYTES {
-        return Err(cannot(format!("{size} bytes is more than a profile may have")));
+    let json = fhe_host::read_bounded(path, MAX_PROFILE_BYTES)
+        .map_err(|e| cannot(format!("cannot be read: {e}")))?;
+    if json.len() as u64 > MAX_PROFILE_BYTES {
+        return Err(cannot(format!("more than the {MAX_PROFILE_BYTES} bytes that a profile may have")));
     }
-    let json = std::fs::read(path).map_err(|e| cannot(format!("cannot be read: {e}")))?;
     Measured::new(&json, program).map(Some).map_err(|e| {
         cannot(e.to_string())
             .with_help("measure the same program with `fhe-run bench model.fhebc --profile profile.json`")
