@@ -64,9 +64,9 @@ impl Page<'_> {
             "Layer by layer",
             "One column for each layer of the program, in the order of evaluation. Point at a column for its figures.",
         );
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<div class=\"scroll charts\">{}</div>\n",
+            "<div class=\"scroll charts\">{}</div>",
             chart::svg(self.program, &layers, self.measured)
         );
         out.push_str("<details><summary>All figures as a table</summary>\n");
