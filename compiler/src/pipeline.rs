@@ -9,6 +9,7 @@ use fhe_bytecode::params::LOG_N_RANGE;
 use fhe_bytecode::{CheckedProgram, CostModel};
 use fhec_ir::Verified;
 
+use crate::cluster::{self, ClusterOptions, Clustering, Order};
 use crate::emit::Labels;
 use crate::layout::Placed;
 use crate::lower;
@@ -42,6 +43,8 @@ pub struct BuildOptions {
     pub calibration: Vec<Vec<f64>>,
     /// Calibrated cost constants.
     pub costs: CostModel,
+    /// Codebooks for the convolutions; only the order after all passes concerns a build.
+    pub cluster: Option<ClusterOptions>,
 }
 
 impl Default for BuildOptions {
@@ -56,6 +59,7 @@ impl Default for BuildOptions {
             memory: u64::MAX,
             calibration: Vec::new(),
             costs: CostModel::default(),
+            cluster: None,
         }
     }
 }
@@ -84,6 +88,8 @@ pub struct Built {
     pub schedule: Schedule,
     /// The checked program.
     pub program: CheckedProgram,
+    /// What clustering did, if it was asked for.
+    pub clustering: Option<Clustering>,
 }
 
 /// Compiles an optimized graph.
@@ -95,7 +101,12 @@ pub fn build(graph: Verified<'_>, options: &BuildOptions, labels: Labels) -> Res
     if (inputs, outputs) != (1, 1) {
         return Err(BuildError::Arity { inputs, outputs });
     }
-    let circuit = schedule::with_lifted_factors(lower::lower(graph));
+    let original = schedule::with_lifted_factors(lower::lower(graph));
+    let mut circuit = original.clone();
+    let clustering = options
+        .cluster
+        .filter(|options| options.order == Order::After)
+        .map(|options| cluster::cluster(&mut circuit, options));
     if circuit.n_members > 1 && !circuit.merged {
         return Err(BuildError::NotMerged);
     }
@@ -117,7 +128,8 @@ pub fn build(graph: Verified<'_>, options: &BuildOptions, labels: Labels) -> Res
     let mut shift = 0;
     loop {
         let shifted = positions.shifted(shift);
-        let front = Front { circuit: &circuit, positions: &shifted, stats: &stats, options };
+        let clustering = clustering.as_ref().map(|clustering| (clustering, &original));
+        let front = Front { circuit: &circuit, positions: &shifted, stats: &stats, options, clustering };
         shift += 1;
         match front.build_any(labels.clone()) {
             // Products at the end of a stretch square its weight scale; another level is the price of avoiding that.

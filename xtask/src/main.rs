@@ -11,6 +11,7 @@ mod fuzz;
 mod golden;
 mod models;
 mod slow;
+mod sweep;
 mod workspace;
 
 use std::process::ExitCode;
@@ -45,6 +46,8 @@ enum Command {
     Bench(bench::Args),
     /// Write the networks of the level tables as ONNX files
     Models(models::Args),
+    /// Accuracy against time of clustered models and ensembles, as CSV and SVG
+    Sweep(sweep::Args),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Slow(args) => slow::run(&args),
         Command::Bench(args) => bench::run(&args).map_err(std::io::Error::other),
         Command::Models(args) => models::run(&args),
+        Command::Sweep(args) => sweep::run(&args).map_err(std::io::Error::other),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

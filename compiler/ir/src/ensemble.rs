@@ -20,7 +20,7 @@ pub enum EnsembleError {
         actual: usize,
     },
     /// A node differs in more than the values of its constants.
-    #[error("{member} has a different {op} at node {position}")]
+    #[error("{member} has a different {op} at node {position}: {difference}")]
     Node {
         /// The member that differs.
         member: MemberIdx,
@@ -28,6 +28,8 @@ pub enum EnsembleError {
         op: &'static str,
         /// Position in topological order.
         position: usize,
+        /// What is different.
+        difference: String,
     },
     /// A member is an ensemble itself.
     #[error("{0} has several members itself")]
@@ -92,11 +94,20 @@ fn check(
         let places = |graph: &Graph, order: &[crate::NodeId], id| -> Vec<_> {
             graph.operands(id).into_iter().map(|o| position(order, o)).collect()
         };
-        let same = blank(first.op(a), first) == blank(model.op(b), model)
-            && places(first, first_order, a) == places(model, order, b);
-        if !same {
-            return Err(EnsembleError::Node { member, op: first.op(a).mnemonic(), position: i });
-        }
+        let ((op_a, dims_a), (op_b, dims_b)) = (blank(first.op(a), first), blank(model.op(b), model));
+        let op = op_a.mnemonic();
+        let difference = if op != op_b.mnemonic() {
+            format!("a {}", op_b.mnemonic())
+        } else if dims_a != dims_b {
+            format!("constants of extents {dims_b:?} instead of {dims_a:?}")
+        } else if op_a != op_b {
+            format!("other attributes, or a value of extent {} instead of {}", model.shape(b), first.shape(a))
+        } else if places(first, first_order, a) != places(model, order, b) {
+            "other operands".to_owned()
+        } else {
+            continue;
+        };
+        return Err(EnsembleError::Node { member, op, position: i, difference });
     }
     Ok(())
 }
@@ -136,7 +147,8 @@ mod tests {
     #[test]
     fn models_of_different_structure_are_refused() {
         let error = ensemble(&[model(2.0, 1), model(2.0, 3)]).unwrap_err();
-        assert_eq!(error.to_string(), "m1 has a different input at node 0");
+        let expected = "m1 has a different input at node 0: other attributes, or a value of extent [3,1,1] instead of [1,1,1]";
+        assert_eq!(error.to_string(), expected);
         assert_eq!(ensemble(&[]).unwrap_err(), EnsembleError::Empty);
     }
 }

@@ -10,9 +10,12 @@ use fhec_passes::{Config, Manager, ManagerOptions, Pass, PassCx, PassRun, pipeli
 use indicatif::ProgressBar;
 
 use super::calibration::{check_sizes, range_inputs};
-use super::output::{Form, complain, parse_bytes, print_json, spinner, summary, write_atomically};
+use super::output::{
+    Form, clustering, complain, parse_bytes, print_json, spinner, summary, write_atomically,
+};
 use super::program::read_profile;
 use super::{Outcome, relu};
+use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order, cluster_model};
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::emit::Labels;
 use crate::fit::FitSpec;
@@ -34,6 +37,7 @@ const TOY_LOG_N: u32 = 11;
   fhec build model.onnx -o model.fhebc --layout hw --sublevels 1
   fhec build model.onnx -o model.fhebc --report report.json --profile profile.json
   fhec build model.onnx -o model.fhebc --mean 0.1307 --std 0.3081 --labels 0,1,2,3,4,5,6,7,8,9
+  fhec build model.onnx -o model.fhebc --layout hw --cluster slice --centroids 64
   fhec build member1.onnx member2.onnx member3.onnx -o ensemble.fhebc
   fhec build model.onnx -o toy.fhebc --toy")]
 pub(super) struct Args {
@@ -92,6 +96,19 @@ pub(super) struct Request {
     /// Deviation of each channel of pixels from 0 to 1
     #[arg(long, value_delimiter = ',', num_args = 1..)]
     std: Vec<f64>,
+    /// Replace convolution weights by the entries of codebooks, so that plaintexts are shared
+    #[arg(long, value_enum, value_name = "METHOD")]
+    cluster: Option<Method>,
+    /// Most entries of a codebook
+    #[arg(long, default_value_t = 64, value_name = "K", requires = "cluster",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CENTROIDS)))]
+    centroids: u32,
+    /// Seed of the first centroids
+    #[arg(long, default_value_t = 1, value_name = "SEED", requires = "cluster")]
+    cluster_seed: u64,
+    /// Whether codebooks are for the weights of the model or for those that are encoded
+    #[arg(long, value_enum, default_value_t = Order::After, value_name = "ORDER", requires = "cluster")]
+    cluster_order: Order,
     /// Names of the classes
     #[arg(long, value_delimiter = ',', num_args = 1..)]
     labels: Vec<String>,
@@ -128,7 +145,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
         return print_json(&report);
     }
     if !quiet {
-        eprint!("{}", summary(&report, &args.output));
+        eprint!("{}{}", summary(&report, &args.output), clustering(&report));
         if args.request.calibrate.is_none() {
             complain(
                 "note: values were measured on made-up pictures; `--calibrate IMAGES` measures them on real ones",
@@ -156,7 +173,10 @@ pub(super) fn compile(
     observe: &mut dyn FnMut(Point<'_>),
 ) -> Result<Built, Diagnostic> {
     let name = models[0].display().to_string();
-    let imported = imported(models, args, spinner)?;
+    let mut imported = imported(models, args, spinner)?;
+    let on_model = cluster_options(args)
+        .filter(|options| options.order == Order::Before)
+        .map(|options| cluster_model(&mut imported.graph, options));
     observe(Point::Imported(&imported.graph));
     let labels = labels(&models[0], args, &imported)?;
     let calibration = calibration(args, &imported, &labels.preprocessing)?;
@@ -176,6 +196,7 @@ pub(super) fn compile(
         insecure: args.insecure,
         memory: args.memory,
         calibration,
+        cluster: cluster_options(args),
         ..BuildOptions::default()
     };
     let mut built = build(verified, &options, labels.clone()).map_err(|e| diagnostic(&name, &e))?;
@@ -193,7 +214,17 @@ pub(super) fn compile(
             Err(error) => return Err(diagnostic(&name, &error)),
         }
     }
+    built.clustering = built.clustering.or(on_model);
     Ok(built)
+}
+
+fn cluster_options(args: &Request) -> Option<ClusterOptions> {
+    args.cluster.map(|method| ClusterOptions {
+        method,
+        centroids: args.centroids,
+        seed: args.cluster_seed,
+        order: args.cluster_order,
+    })
 }
 
 /// The model, or the ensemble of all models with what the first file says about using it.

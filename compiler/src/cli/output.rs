@@ -1,5 +1,6 @@
 //! What commands write: files, a summary of a build, and numbers of bytes as people give them.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use indicatif::ProgressBar;
 
 use super::Outcome;
 use crate::diagnostics::{Diagnostic, Kind};
-use crate::report::{BuildReport, show_bytes};
+use crate::report::{BuildReport, ClusterReport, show_bytes};
 
 /// How a command writes what it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -88,6 +89,26 @@ pub(super) fn summary(report: &BuildReport, path: &Path) -> String {
         report.predicted_error,
         report.predicted_precision_bits,
     )
+}
+
+/// What clustering did: plaintexts and bytes before and after, and how far the weights of every layer moved.
+pub(super) fn clustering(report: &BuildReport) -> String {
+    let Some(ClusterReport { clustering, plaintexts, program_bytes_before }) = &report.clustering else {
+        return String::new();
+    };
+    let before = clustering.plaintexts_before.map_or_else(|| "as many".to_owned(), |n| n.to_string());
+    let mut text = format!(
+        "clustered: {before} distinct plaintexts become {plaintexts}, {program_bytes_before} bytes become {}\n",
+        report.program_bytes
+    );
+    for layer in &clustering.layers {
+        let _ = writeln!(
+            text,
+            "  {:24} {:7} weights, {} codebook(s) of at most {} entries, relative error {:.2e}",
+            layer.name, layer.weights, layer.codebooks, layer.entries, layer.relative_error
+        );
+    }
+    text
 }
 
 /// Bytes with an optional unit K, M, G or T (powers of 1024).

@@ -6,30 +6,32 @@
 
 mod place;
 
-use fhe_bytecode::{Layout, LayoutError, Packing, Shape};
+use fhe_bytecode::{Derived, Layout, LayoutError, Packing, Shape};
 
 use crate::lower::{Circuit, CircuitOp, Conv, Map, ValueId};
 
 pub use place::{Part, Placed, PlacedMap};
 
-/// The layout of every value.
+/// The layout of every value. With clustered weights, `hw` layouts keep rows free so that kernel rows share plaintexts.
 ///
 /// # Errors
 /// When one channel of a value does not fit one ciphertext.
 pub fn assign(circuit: &Circuit, packing: Packing, slots: u32) -> Result<Vec<Layout>, LayoutError> {
     let families = families(circuit);
     let members = circuit.n_members as u32;
+    let guards = packing == Packing::Hw && circuit.is_clustered();
     let mut layouts: Vec<Option<Layout>> = vec![None; circuit.values.len()];
     for id in circuit.ids() {
         let family = families[id.index()];
         if layouts[family.index()].is_none() {
             let layout = match first_map(circuit, id) {
+                None if guards => Layout::guarded(shape(circuit.value(id).shape), members, slots)?,
                 None => Layout::fresh(packing, shape(circuit.value(id).shape), members, slots)?,
                 Some((source, conv)) => {
                     let from =
                         layouts[families[source.index()].index()].as_ref().expect("operands come first");
                     let merged = circuit.merged && circuit.outputs.contains(&id);
-                    derived(from, conv, packing, if merged { 1 } else { members }, slots)?
+                    derived(from, conv, packing, guards, if merged { 1 } else { members }, slots)?
                 }
             };
             layouts[family.index()] = Some(layout);
@@ -49,6 +51,7 @@ fn derived(
     from: &Layout,
     conv: &Conv,
     packing: Packing,
+    guards: bool,
     members: u32,
     slots: u32,
 ) -> Result<Layout, LayoutError> {
@@ -56,7 +59,10 @@ fn derived(
         return Layout::vector(packing, conv.output.c as u32, members, slots);
     }
     let stride = conv.stride.map(|s| s as u32);
-    from.after(packing, shape(conv.output), stride).map(|(layout, _)| layout)
+    match from.after(packing, shape(conv.output), stride)? {
+        (_, Derived::Fresh) if guards => Layout::guarded(shape(conv.output), members, slots),
+        (layout, _) => Ok(layout),
+    }
 }
 
 /// The first convolution that makes a value.

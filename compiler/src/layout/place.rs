@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use fhe_bytecode::{
-    Constants, Diagonals, Layout, LinearError, LinearOp, Operand, Tensor, TensorData, TensorId,
+    Codebook, CodebookId, Constants, Diagonals, Layout, LinearError, LinearOp, Operand, Tensor, TensorData,
+    TensorId,
 };
 use rayon::prelude::*;
 
@@ -172,10 +173,22 @@ fn push(constants: &mut Constants, constant: &Constant) -> TensorId {
 
 fn push_shaped(constants: &mut Constants, constant: &Constant, dims: &[u32]) -> TensorId {
     let members = constant.members();
-    let values = members.iter().flat_map(|t| t.iter().map(|v| v as f32)).collect();
-    constants.push(Tensor {
-        members: members.len() as u32,
-        shape: dims.to_vec(),
-        data: TensorData::Dense(values),
-    })
+    let data = match constant.codes() {
+        None => TensorData::Dense(members.iter().flat_map(|t| t.iter().map(|v| v as f32)).collect()),
+        Some(codes) => TensorData::Clustered {
+            codebooks: codes.codebooks.iter().map(|book| codebook(constants, book)).collect(),
+            indices: codes.indices.clone(),
+        },
+    };
+    constants.push(Tensor { members: members.len() as u32, shape: dims.to_vec(), data })
+}
+
+/// A codebook of the program; layers may share it.
+fn codebook(constants: &mut Constants, book: &Codebook) -> CodebookId {
+    let known = constants.codebooks.iter().position(|b| b == book);
+    let index = known.unwrap_or_else(|| {
+        constants.codebooks.push(book.clone());
+        constants.codebooks.len() - 1
+    });
+    CodebookId(index as u32)
 }

@@ -159,6 +159,15 @@ impl Circuit {
         self.ids().filter(|&id| matches!(self.value(id).op, CircuitOp::Input)).collect()
     }
 
+    /// Whether some weights are entries of codebooks.
+    #[must_use]
+    pub fn is_clustered(&self) -> bool {
+        let clustered = |t: &Term| matches!(&t.map, Map::Conv(conv) if conv.weight.codes().is_some());
+        self.values
+            .iter()
+            .any(|v| matches!(&v.op, CircuitOp::Affine(affine) if affine.terms.iter().any(clustered)))
+    }
+
     /// How often each value is read, results included.
     #[must_use]
     pub fn use_counts(&self) -> Vec<usize> {

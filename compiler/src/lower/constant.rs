@@ -1,11 +1,22 @@
 //! Constants of a circuit: one tensor per member, or one that all members share.
 
+use fhe_bytecode::Codebook;
 use fhec_ir::{MemberIdx, Shape, Tensor};
 
 /// A constant with one value per member of the ensemble, or a single one for all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
     members: Vec<Tensor>,
+    codes: Option<Codes>,
+}
+
+/// The numbers of a clustered constant as codebooks and indices (paper §5.2).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Codes {
+    /// One codebook, or one per position of the last axis.
+    pub codebooks: Vec<Codebook>,
+    /// One index per number of a member; members share them.
+    pub indices: Vec<u16>,
 }
 
 impl Constant {
@@ -16,7 +27,20 @@ impl Constant {
     #[must_use]
     pub fn new(members: Vec<Tensor>) -> Self {
         assert!(!members.is_empty(), "a constant has at least one member");
-        Self { members }
+        Self { members, codes: None }
+    }
+
+    /// The same numbers, known to be entries of codebooks. Numbers computed from them are not.
+    #[must_use]
+    pub fn with_codes(mut self, codes: Codes) -> Self {
+        self.codes = Some(codes);
+        self
+    }
+
+    /// Codebooks and indices of a clustered constant.
+    #[must_use]
+    pub fn codes(&self) -> Option<&Codes> {
+        self.codes.as_ref()
     }
 
     /// The tensors, one per member or one in all.
@@ -53,7 +77,7 @@ impl Constant {
             Tensor::from_f64(dims.to_vec(), compute(t))
                 .expect("the caller computes as many values as it says")
         };
-        Self { members: self.members.iter().map(tensor).collect() }
+        Self::new(self.members.iter().map(tensor).collect())
     }
 
     /// Numbers computed from two constants, member by member.
@@ -68,7 +92,7 @@ impl Constant {
             let values = compute(self.of(member), other.of(member));
             Tensor::from_f64(dims.to_vec(), values).expect("the caller computes as many values as it says")
         };
-        Self { members: (0..n).map(tensor).collect() }
+        Self::new((0..n).map(tensor).collect())
     }
 
     /// The constant spread over a tensor of `shape`: `[1]` and `[C]` become one number per channel, anything larger one

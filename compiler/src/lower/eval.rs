@@ -53,6 +53,28 @@ pub fn trace(circuit: &Circuit, inputs: &[&[f64]], member: MemberIdx) -> Trace {
     Trace { values }
 }
 
+/// The first result of a circuit, averaged over its members.
+///
+/// # Panics
+/// As [`trace`].
+#[must_use]
+pub fn scores(circuit: &Circuit, inputs: &[&[f64]]) -> Vec<f64> {
+    let output = circuit.outputs[0];
+    let value = circuit.value(output);
+    let members = circuit.n_members as u32;
+    let results: Vec<Vec<f64>> =
+        (0..members).map(|m| trace(circuit, inputs, MemberIdx(m)).values[output.index()].clone()).collect();
+    let sum = |i: usize| results.iter().map(|r| r[i]).sum::<f64>();
+    match &value.op {
+        // The weights of a merged last layer are divided by the number of members; each member adds the mean of the biases.
+        CircuitOp::Affine(last) if circuit.merged => {
+            let bias = |i: usize| last.bias.as_ref().map_or(0.0, |b| b.at(MemberIdx::FIRST, value.shape, i));
+            (0..value.shape.len()).map(|i| sum(i) - f64::from(members - 1) * bias(i)).collect()
+        }
+        _ => (0..value.shape.len()).map(|i| sum(i) / f64::from(members)).collect(),
+    }
+}
+
 /// The gradient of the sum of `seed` times the first result with respect to every value.
 #[must_use]
 pub fn gradients(circuit: &Circuit, trace: &Trace, seed: &[f64], member: MemberIdx) -> Vec<Vec<f64>> {

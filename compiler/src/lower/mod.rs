@@ -19,7 +19,7 @@ mod windows;
 
 pub use build::lower;
 pub use circuit::{Affine, Circuit, CircuitOp, Map, Term, Value, ValueId};
-pub use constant::Constant;
+pub use constant::{Codes, Constant};
 pub use conv::{Conv, Run};
 
 #[cfg(test)]

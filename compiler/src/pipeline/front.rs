@@ -5,6 +5,7 @@ use fhe_bytecode::params::security_cap;
 
 use super::facts::map_facts;
 use super::{BuildError, BuildOptions, Built, LayoutChoice, memory};
+use crate::cluster::{Clustering, distinct_plaintexts};
 use crate::emit::{self, Labels};
 use crate::layout::{self, Placed};
 use crate::lower::Circuit;
@@ -23,6 +24,8 @@ pub(super) struct Front<'a> {
     pub(super) positions: &'a Positions,
     pub(super) stats: &'a Stats,
     pub(super) options: &'a BuildOptions,
+    /// What clustering did to the circuit, and the circuit without it.
+    pub(super) clustering: Option<(&'a Clustering, &'a Circuit)>,
 }
 
 impl Front<'_> {
@@ -62,8 +65,9 @@ impl Front<'_> {
             predict::predict(&mut program, &schedule, &errors, &options.costs);
             match memory::check(&program, options.memory) {
                 Ok(()) => {
+                    let clustering = self.counted(packing, program.params().slots() as u32)?;
                     let (positions, stats) = (positions.clone(), stats.clone());
-                    return Ok(Built { placed, positions, stats, schedule, program });
+                    return Ok(Built { placed, positions, stats, schedule, program, clustering });
                 }
                 Err(error) => {
                     refused = Some(match refused {
@@ -74,6 +78,14 @@ impl Front<'_> {
             }
         }
         Err(refused.expect("there is at least one way to plan a circuit"))
+    }
+
+    /// What clustering did, with the plaintexts that there would have been.
+    fn counted(self, packing: Packing, slots: u32) -> Result<Option<Clustering>, BuildError> {
+        let Some((clustering, original)) = self.clustering else { return Ok(None) };
+        let layouts = layout::assign(original, packing, slots)?;
+        let unclustered = Placed::new(original, self.positions, layouts)?;
+        Ok(Some(clustering.clone().replacing(distinct_plaintexts(&unclustered))))
     }
 
     /// Layouts and schedule at the smallest ring degree that has one.
@@ -122,7 +134,7 @@ impl Front<'_> {
     }
 
     fn at_ring(self, packing: Packing, log_n: u32) -> Result<(Placed, Schedule), BuildError> {
-        let Self { circuit, positions, stats, options } = self;
+        let Self { circuit, positions, stats, options, .. } = self;
         let layouts = layout::assign(circuit, packing, 1 << (log_n - 1))?;
         let placed = Placed::new(circuit, positions, layouts)?;
         let facts = map_facts(&placed, positions, log_n, &options.costs)?;

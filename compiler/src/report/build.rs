@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::layers::work;
 use super::profile::Measured;
+use crate::cluster::{Clustering, unclustered_bytes};
 use crate::pipeline::Built;
 
 /// Everything `fhec build --report` tells.
@@ -63,8 +64,22 @@ pub struct BuildReport {
     /// Measured seconds of an evaluation on all cores, where a profile is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_seconds: Option<f64>,
+    /// What clustering did, if it was asked for.
+    pub clustering: Option<ClusterReport>,
     /// Layer by layer.
     pub layers: Vec<LayerReport>,
+}
+
+/// What clustering did to a program.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClusterReport {
+    /// Method, size and errors of the codebooks.
+    #[serde(flatten)]
+    pub clustering: Clustering,
+    /// Distinct plaintexts of the program.
+    pub plaintexts: usize,
+    /// Bytes of the program file with plain weights.
+    pub program_bytes_before: usize,
 }
 
 /// One layer of a [`BuildReport`].
@@ -106,6 +121,7 @@ impl BuildReport {
         let bits = |primes: &[u64]| primes.iter().map(|&p| (p as f64).log2()).collect();
         let cap = params.security_cap();
         let input_towers = program.spec().input.level.n_towers();
+        let layers = layers(built, program);
         Self {
             n: params.n(),
             log2_q: params.log2_q(),
@@ -133,7 +149,12 @@ impl BuildReport {
             predicted_precision_bits: precision_bits(built),
             program_bytes,
             measured_seconds: None,
-            layers: layers(built, program),
+            clustering: built.clustering.clone().map(|clustering| ClusterReport {
+                clustering,
+                plaintexts: layers.iter().map(|l| l.plaintexts).sum(),
+                program_bytes_before: unclustered_bytes(program_bytes, &program.spec().constants),
+            }),
+            layers,
         }
     }
 

@@ -95,11 +95,18 @@ impl MapFacts {
             .iter()
             .map(|&source| TermFacts { source, encoded_slots: 0.0, rotated_energy: 0.0 })
             .collect();
-        for (index, diagonal) in diagonals.list().iter().enumerate() {
-            let id = DiagonalId(index as u32);
+        let pairing = diagonals.pairing();
+        let slots = pairing.rounding_gain() * diagonals.period() as f64 / n_outputs;
+        let ids: Vec<DiagonalId> = (0..diagonals.list().len() as u32).map(DiagonalId).collect();
+        for of_sum in ids.chunk_by(|a, b| diagonals.list()[a.index()].sum == diagonals.list()[b.index()].sum)
+        {
+            for (index, term) in terms.iter_mut().enumerate() {
+                let of_term = of_sum.iter().copied().filter(|&id| diagonals.term(id) == index);
+                term.encoded_slots += slots * diagonals.roundings(of_term);
+            }
+        }
+        for (&id, diagonal) in ids.iter().zip(diagonals.list()) {
             let term = &mut terms[diagonals.term(id)];
-            let pairing = diagonals.pairing();
-            term.encoded_slots += pairing.rounding_gain() * diagonals.period() as f64 / n_outputs;
             if !diagonal.rotation.is_zero() {
                 term.rotated_energy += pairing.noise_gain() * diagonals.energy(id) * per_number;
             }

@@ -54,7 +54,7 @@ impl Digits<'_> {
     /// Transforms every digit in the tower at position `i` of the key basis, into one part of `scratch` each.
     ///
     /// Returns for each digit its transform and whether it is in doubles.
-    fn transform<'s>(
+    pub(super) fn transform<'s>(
         &'s self,
         context: &Context,
         i: usize,

@@ -54,25 +54,49 @@ impl Automorphism {
         self.element
     }
 
+    /// The piece of a transform that a piece of its image comes from; pieces are aligned, and their size is a power of two
+    /// of at least four.
+    pub fn source_piece(&self, piece: usize, size: usize) -> usize {
+        self.blocks[piece * (size / 4)] as usize / (size / 4)
+    }
+
+    /// As [`Automorphism::apply`] on one piece of the image; `x` is the piece that it comes from.
+    ///
+    /// # Panics
+    /// When the lengths differ or `x` is no such piece.
+    pub fn apply_piece(&self, piece: usize, out: &mut [u64], x: &[u64]) {
+        assert_eq!(out.len(), x.len());
+        let n_blocks = x.len() / 4;
+        let range = piece * n_blocks..(piece + 1) * n_blocks;
+        let first = (self.source_piece(piece, x.len()) * n_blocks) as u32;
+        self.permute(out, x, first, range);
+    }
+
     /// out ← σ_g(x), both transforms of one tower.
     ///
     /// # Panics
     /// When a length differs from the ring degree.
     pub fn apply(&self, out: &mut [u64], x: &[u64]) {
         assert!(out.len() == 4 * self.blocks.len() && x.len() == out.len());
+        self.permute(out, x, 0, 0..self.blocks.len());
+    }
+
+    /// Some blocks of the image, from entries that start with block `first`.
+    fn permute(&self, out: &mut [u64], x: &[u64], first: u32, range: std::ops::Range<usize>) {
+        let (blocks, orders) = (&self.blocks[range.clone()], &self.orders[range]);
         #[cfg(target_arch = "x86_64")]
         if let Some(token) = self.token {
-            return simd::permute_blocks(token, out, x, &self.blocks, &self.orders);
+            return simd::permute_blocks(token, out, x, first, blocks, orders);
         }
-        permute_blocks(out, x, &self.blocks, &self.orders);
+        permute_blocks(out, x, first, blocks, orders);
     }
 }
 
 /// The scalar twin of the SIMD permutation.
-pub(super) fn permute_blocks(out: &mut [u64], x: &[u64], blocks: &[u32], orders: &[u8]) {
+pub(super) fn permute_blocks(out: &mut [u64], x: &[u64], first: u32, blocks: &[u32], orders: &[u8]) {
     let x = x.as_chunks::<4>().0;
     for ((out, &block), &order) in out.as_chunks_mut::<4>().0.iter_mut().zip(blocks).zip(orders) {
-        let from = &x[block as usize];
+        let from = &x[(block - first) as usize];
         *out = std::array::from_fn(|k| from[usize::from(order >> (2 * k)) % 4]);
     }
 }

@@ -13,6 +13,7 @@ pub mod modulus;
 pub mod ntt;
 pub mod poly;
 pub mod scalar;
+pub mod shared;
 #[allow(unsafe_code)]
 pub mod simd;
 mod tower;

@@ -6,6 +6,7 @@ use super::kernels::{Instructions, Kernels};
 use super::modulus::Modulus;
 use super::ntt::Ntt;
 use super::poly::{Basis, Coeff, NttForm, Poly};
+use super::shared::SharedKernel;
 
 /// One prime with everything that computes modulo it.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub struct Tower {
     pub kernels: Kernels,
     /// The transform.
     pub ntt: Ntt,
+    /// Sums with shared factors, where the CPU has what they need.
+    pub shared: Option<SharedKernel>,
 }
 
 /// All towers over one ring degree: the chain q_0 … q_L, then the special primes.
@@ -58,7 +61,8 @@ impl Ring {
                 }
                 let modulus = Modulus::new(prime);
                 let ntt = Ntt::new(modulus, n, instructions).ok_or(error)?;
-                Ok(Tower { modulus, kernels: Kernels::new(modulus, instructions), ntt })
+                let shared = SharedKernel::new(modulus, instructions);
+                Ok(Tower { modulus, kernels: Kernels::new(modulus, instructions), ntt, shared })
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { n, n_q: chain.len(), towers, instructions })

@@ -1,8 +1,8 @@
 //! Linear maps: from the plan of a program to that of the CKKS executor, and plaintexts on demand.
 //!
 //! Equal plaintexts of a map are encoded once: in the `hw` layout a diagonal is one weight over one mask, and
-//! clustered weights (paper §5.2) make these few. Inputs that share a centroid are not summed before the product: the
-//! fused multiply-accumulate reads them once either way, and a sum would be written and read again.
+//! clustered weights (paper §5.2) make these few. Then the executor asks for each plaintext once, and adds the inputs
+//! that share it before it multiplies.
 
 use std::collections::HashMap;
 
@@ -60,6 +60,9 @@ impl LinearStep {
             (Pairing::Halves, half) => Parts::Rotated(rotation(context, half.unwrap_or(Rotation::ZERO))),
         };
         let plan = LinearPlan { n_outputs: diagonals.n_sums(), groups, parts, fold };
+        if plan.adds_first() {
+            n_uses = names.len();
+        }
         let coeff_bytes = 2 * 8 * diagonals.period() as u64;
         let n_towers = context.key_basis(level).len() as u64;
         let demand =

@@ -42,6 +42,18 @@ impl Layout {
         on_grid(packing, shape, members, slots, &Grid { gap: [1, 1], row_stride, block_stride })
     }
 
+    /// The `hw` layout of a fresh tensor with free rows behind every member, so that kernel rows that reach over the border
+    /// read zeros; without them where they do not fit.
+    ///
+    /// # Errors
+    /// When one channel of every member does not fit one ciphertext.
+    pub fn guarded(shape: Shape, members: u32, slots: u32) -> Result<Self, LayoutError> {
+        let row_stride = shape.width;
+        let block_stride = padded(shape.height.saturating_mul(row_stride).saturating_add(1));
+        on_grid(Packing::Hw, shape, members, slots, &Grid { gap: [1, 1], row_stride, block_stride })
+            .or_else(|_| Self::fresh(Packing::Hw, shape, members, slots))
+    }
+
     /// The layout of a vector of `channels`, densely packed; `hw` keeps one channel per ciphertext.
     ///
     /// # Errors
@@ -93,7 +105,8 @@ fn on_grid(
 ) -> Result<Layout, LayoutError> {
     let needed = u64::from(grid.block_stride) * u64::from(members.max(1).next_power_of_two());
     if needed > u64::from(slots) {
-        return Err(LayoutError::TooLarge { shape, members, needed, slots });
+        let fit = slots / grid.block_stride.max(1);
+        return Err(LayoutError::TooLarge { shape, members, needed, slots, fit });
     }
     let most_blocks = slots / needed as u32;
     let phases = match packing {

@@ -109,7 +109,7 @@ pub enum LayoutError {
         available: u64,
     },
     /// The tensor does not fit a ciphertext of this many slots.
-    #[error("{members} member(s) of {shape} need {needed} slots in one ciphertext of {slots}")]
+    #[error("{members} member(s) of {shape} need {needed} slots in one ciphertext of {slots}: {fit} fit")]
     TooLarge {
         /// Shape of the tensor.
         shape: Shape,
@@ -119,6 +119,8 @@ pub enum LayoutError {
         needed: u64,
         /// Slots there are.
         slots: u32,
+        /// Members that fit.
+        fit: u32,
     },
 }
 

@@ -57,7 +57,10 @@ fn members_have_blocks_of_their_own() {
     let single = ensemble.single_member().unwrap();
     assert_eq!((single.members(), single.period()), (1, 1024));
     let crowd = Layout::fresh(Packing::Hw, shape, 32, 16384);
-    assert_eq!(crowd, Err(LayoutError::TooLarge { shape, members: 32, needed: 32768, slots: 16384 }));
+    assert_eq!(
+        crowd,
+        Err(LayoutError::TooLarge { shape, members: 32, needed: 32768, slots: 16384, fit: 16 })
+    );
 }
 
 #[test]

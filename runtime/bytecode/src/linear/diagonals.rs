@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::rotation::Rotation;
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{HashMap, HashSet};
 
 /// Index of a diagonal in its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -150,9 +150,7 @@ impl Diagonals {
     /// When an operation does not fit its weights or layouts.
     pub fn best(terms: &[Operand<'_>], output: &Layout, constants: &Constants) -> Result<Self, LinearError> {
         let plain = Self::build(terms, output, Pairing::None, constants)?;
-        let ids = (0..plain.list.len() as u32).map(DiagonalId);
-        let distinct: BTreeSet<PlaintextKey> = ids.map(|id| plain.key(id)).collect();
-        match Pairing::suggested(plain.list.len(), distinct.len(), plain.n_outputs) {
+        match Pairing::suggested(plain.list.len(), plain.n_plaintexts(), plain.n_outputs) {
             Pairing::None => Ok(plain),
             pairing => Self::build(terms, output, pairing, constants),
         }
@@ -258,6 +256,27 @@ impl Diagonals {
             mask,
             weight_class,
         })
+    }
+
+    /// Number of distinct plaintexts under a plan without giant steps.
+    pub fn n_plaintexts(&self) -> usize {
+        let ids = (0..self.list.len() as u32).map(DiagonalId);
+        ids.map(|id| self.key(id)).collect::<HashSet<PlaintextKey>>().len()
+    }
+
+    /// Whether a plaintext serves more than two diagonals on average, so that adding inputs before multiplying pays.
+    pub fn is_shared(&self) -> bool {
+        2 * self.n_plaintexts() < self.list.len()
+    }
+
+    /// How many independent roundings weigh as much on a sum of these diagonals. A plaintext that multiplies t inputs brings
+    /// one rounding t times: like t roundings if the inputs are independent, like t² if they are equal. Inputs are
+    /// neighbouring pixels and squares, so this takes the mean.
+    pub fn roundings(&self, diagonals: impl IntoIterator<Item = DiagonalId>) -> f64 {
+        let mut uses: HashMap<PlaintextKey, f64> = HashMap::new();
+        diagonals.into_iter().for_each(|id| *uses.entry(self.key(id)).or_default() += 1.0);
+        // Whole numbers: the order of the sum does not matter.
+        uses.values().map(|t| t * (t + 1.0) / 2.0).sum()
     }
 
     /// Mean square of the slots of a diagonal, both parts together.

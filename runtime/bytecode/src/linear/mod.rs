@@ -13,6 +13,7 @@
 
 mod dense;
 mod diagonals;
+mod free_rows;
 mod pairing;
 mod sparse;
 mod taps;

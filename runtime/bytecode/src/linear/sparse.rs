@@ -3,6 +3,7 @@
 //! A tap between layouts whose steps match meets one rotation over a whole rectangle of outputs; where the
 //! steps differ it falls apart into rows or single slots. A diagonal is a list of such pieces.
 
+use super::free_rows::FreeRows;
 use super::pairing::Placement;
 use super::{LinearError, MemberPair, ResolvedOp, member_pairs, valid_range};
 use crate::layout::Layout;
@@ -71,14 +72,20 @@ impl SparseTerm {
             (0..layout.shape().channels as usize).map(|channel| layout.channel_origin(channel)).collect()
         };
         let (in_origins, out_origins) = (origins(input), origins(output));
+        let mut free_rows = FreeRows::new(input);
+        let input_period = input.period() as i64;
         op.for_each_tap(|tap| {
-            let ys = valid_range(to.height as usize, from.height as usize, stride[0], tap.dy);
+            let mut ys = valid_range(to.height as usize, from.height as usize, stride[0], tap.dy);
             let xs = valid_range(to.width as usize, from.width as usize, stride[1], tap.dx);
             if ys.is_empty() || xs.is_empty() {
                 return;
             }
             // A matching step keeps the whole range in one rotation; else every row or column is alone.
-            let y_run = if stride[0] * input.y_step() == output.y_step() { ys.len() } else { 1 };
+            let rows_match = stride[0] * input.y_step() == output.y_step();
+            if rows_match && free_rows.read_zeros((tap.dy, tap.dx), stride, to.height as usize, &xs) {
+                ys = 0..to.height as usize;
+            }
+            let y_run = if rows_match { ys.len() } else { 1 };
             let x_run = if stride[1] * input.x_step() == output.x_step() { xs.len() } else { 1 };
             let ((in_ct, in_origin), (out_ct, out_origin)) =
                 (in_origins[tap.in_channel], out_origins[tap.out_channel]);
@@ -92,9 +99,10 @@ impl SparseTerm {
                 }
                 for y in ys.clone().step_by(y_run) {
                     for x in xs.clone().step_by(x_run) {
-                        let from_y = ((y * stride[0]) as i64 + tap.dy) as usize;
-                        let from_x = ((x * stride[1]) as i64 + tap.dx) as usize;
-                        let in_slot = in_origin + from_y * input.y_step() + from_x * input.x_step();
+                        let from_y = (y * stride[0]) as i64 + tap.dy;
+                        let from_x = (x * stride[1]) as i64 + tap.dx;
+                        let offset = from_y * input.y_step() as i64 + from_x * input.x_step() as i64;
+                        let in_slot = (in_origin as i64 + offset).rem_euclid(input_period) as usize;
                         let out_slot = out_origin + y * output.y_step() + x * output.x_step();
                         finder.add((out_ct, out_slot), (in_ct, in_slot), [y_run, x_run], pair, weight);
                     }

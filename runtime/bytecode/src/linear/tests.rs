@@ -279,3 +279,67 @@ fn operations_that_do_not_fit_are_refused() {
     }
     assert_eq!(Diagonals::build(&[], &two, Pairing::None, &constants).unwrap_err(), LinearError::NoTerms);
 }
+
+/// A padded convolution from a layout with free rows to the one after it.
+fn guarded_case(rng: &mut Rng, members: u32) -> Case {
+    let shape = Shape::new(1 + rng.below(3), 4 + rng.below(5), 4 + rng.below(5));
+    let mut input = Layout::guarded(shape, members, 1 << 10).unwrap();
+    if rng.below(2) == 0 {
+        let reduced = Shape::new(shape.channels, shape.height.div_ceil(2), shape.width.div_ceil(2));
+        input = input.after(Packing::Hw, reduced, [2, 2]).unwrap().0;
+    }
+    let (from, stride) = (input.shape(), 1 + rng.below(2));
+    let to = Shape::new(1 + rng.below(3), from.height.div_ceil(stride), from.width.div_ceil(stride));
+    let weights = (members * to.channels * from.channels * 9) as usize;
+    let data = (0..weights).map(|_| rng.unit() as f32).collect();
+    let mut constants = Constants::default();
+    let weight = constants.push(Tensor {
+        members,
+        shape: vec![to.channels, from.channels, 3, 3],
+        data: crate::constants::TensorData::Dense(data),
+    });
+    let op = LinearOp::Conv2d { weight, stride: [stride; 2], pads: [1, 1], dilation: [1, 1], groups: 1 };
+    let output = input.after(Packing::Hw, to, [stride; 2]).unwrap().0;
+    Case { op, input, output, constants }
+}
+
+#[test]
+fn members_do_not_leak_into_one_another() {
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let members = [1, 2, 3, 4][seed as usize % 4];
+        let case = guarded_case(&mut rng, members);
+        let alive = rng.below(members) as usize;
+        let len = case.input.shape().len();
+        let tensor: Vec<f64> =
+            (0..len * members as usize).map(|i| if i / len == alive { rng.unit() } else { 0.0 }).collect();
+        let operand = Operand { op: &case.op, input: &case.input };
+        let diagonals = Diagonals::build(&[operand], &case.output, Pairing::None, &case.constants).unwrap();
+        let slots = apply_diagonals(&diagonals, &case.input.scatter(&tensor));
+        let expected = naive(&case.op, &case.input, &case.output, &case.constants, &tensor);
+        // Slots without a coordinate and slots of the other members are zero, in every copy.
+        let exact = case.output.scatter(&expected);
+        for (found, expected) in slots.iter().flatten().zip(exact.iter().flatten()) {
+            assert!((found - expected).abs() < 1e-9, "seed {seed}");
+        }
+        let of_others = (0..expected.len()).filter(|i| i / case.output.shape().len() != alive);
+        assert!(of_others.into_iter().all(|i| expected[i] == 0.0), "seed {seed}");
+    }
+}
+
+#[test]
+fn kernel_rows_share_their_mask_where_rows_are_free() {
+    let mut constants = Constants::default();
+    let weight = constants.push(Tensor::dense(vec![2, 2, 3, 3], vec![0.5; 36]));
+    let op = LinearOp::Conv2d { weight, stride: [1; 2], pads: [1; 2], dilation: [1; 2], groups: 1 };
+    let shape = Shape::new(2, 8, 8);
+    let n_plaintexts = |layout: &Layout| {
+        let operand = Operand { op: &op, input: layout };
+        let diagonals = Diagonals::build(&[operand], layout, Pairing::None, &constants).unwrap();
+        (diagonals.list().len(), diagonals.n_plaintexts())
+    };
+    assert_eq!(n_plaintexts(&Layout::fresh(Packing::Hw, shape, 1, 512).unwrap()), (36, 9));
+    assert_eq!(n_plaintexts(&Layout::guarded(shape, 1, 512).unwrap()), (36, 3));
+    // No room for free rows: as without them.
+    assert_eq!(n_plaintexts(&Layout::guarded(shape, 8, 512).unwrap()), (36, 9));
+}

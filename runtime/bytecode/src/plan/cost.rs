@@ -46,6 +46,11 @@ impl Default for CostModel {
     }
 }
 
+/// Nanoseconds of adding one rotated input to others that share its plaintext, per coefficient and tower.
+const ADDITION_NS: f64 = 0.06;
+/// Additions that a product of added inputs takes as long as.
+const SHARED_PRODUCT: f64 = 3.0;
+
 /// Seconds per step at one level, and bytes of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepCosts {
@@ -59,6 +64,8 @@ pub struct StepCosts {
     pub rotation: f64,
     /// One plaintext product.
     pub term: f64,
+    /// One addition before a plaintext product.
+    pub addition: f64,
     /// Bringing an output back from the special modulus.
     pub finish: f64,
     /// A square or product with relinearization.
@@ -102,6 +109,7 @@ impl CostModel {
             giant: mod_down + hoist + baby + 2.0 * all * 3.0 * word,
             rotation,
             term: all * (2.0 * mac + 3.0 * word),
+            addition: 2.0 * all * per(ADDITION_NS),
             finish: 2.0 * mod_down,
             product: hoist + inner + 2.0 * mod_down + 4.0 * towers * (mac + word),
             rescale,
@@ -117,11 +125,14 @@ impl CostModel {
 impl StepCosts {
     /// Seconds of a linear map with these counts, encodings left out.
     pub fn linear(&self, counts: &PlanCounts) -> f64 {
+        // Where inputs are added first, everything is in the cache: a product is worth a few additions.
+        let term = if counts.additions > 0 { SHARED_PRODUCT * self.addition } else { self.term };
         counts.hoists as f64 * self.hoist
             + counts.babies as f64 * self.baby
             + counts.giants as f64 * self.giant
             + (counts.folds + counts.conjugations) as f64 * self.rotation
-            + counts.terms as f64 * self.term
+            + counts.terms as f64 * term
+            + counts.additions as f64 * self.addition
             + counts.outputs as f64 * self.finish
     }
 

@@ -21,7 +21,7 @@ use crate::noise::LinearNoise;
 use crate::rotation::Rotation;
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 pub use cost::{CostModel, StepCosts};
 pub use search::plan;
@@ -80,6 +80,8 @@ pub struct ExpandedPlan {
     pub half: Option<Rotation>,
     /// Output ciphertexts.
     pub n_outputs: usize,
+    /// Products with plaintexts: one per term, or one per sum and plaintext where inputs are added first.
+    pub n_products: usize,
 }
 
 /// Why a plan does not fit its map.
@@ -135,10 +137,12 @@ impl Plan {
             let term = PlanTerm { input: diagonal.input, baby, diagonal: DiagonalId(index as u32) };
             groups.entry((diagonal.sum, split.giant(diagonals))).or_default().push(term);
         }
-        let groups = groups.into_iter().map(|((sum, giant), terms)| PlanGroup { sum, giant, terms });
+        let groups: Vec<PlanGroup> =
+            groups.into_iter().map(|((sum, giant), terms)| PlanGroup { sum, giant, terms }).collect();
         Ok(ExpandedPlan {
             babies,
-            groups: groups.collect(),
+            n_products: n_products(diagonals, &groups),
+            groups,
             folds: diagonals.folds().to_vec(),
             pairing: diagonals.pairing(),
             half: diagonals.half(),
@@ -187,7 +191,8 @@ impl ExpandedPlan {
             giants: self.groups.iter().filter(|g| !g.giant.is_zero()).count(),
             folds: (self.folds.len() + usize::from(self.half.is_some())) * self.n_outputs,
             conjugations: if self.pairing == Pairing::None { 0 } else { sums },
-            terms: self.groups.iter().map(|g| g.terms.len()).sum(),
+            terms: self.n_products,
+            additions: self.groups.iter().map(|g| g.terms.len()).sum::<usize>() - self.n_products,
             outputs: self.n_outputs,
         }
     }
@@ -217,11 +222,12 @@ impl ExpandedPlan {
         let mut noise = LinearNoise { n_folds: self.folds.len(), parts, ..LinearNoise::default() };
         for group in self.groups.iter().filter(|group| group.sum == sum) {
             noise.n_giants += usize::from(!group.giant.is_zero());
+            noise.encoded_slots +=
+                diagonals.period() as f64 * diagonals.roundings(group.terms.iter().map(|t| t.diagonal));
             for term in &group.terms {
                 let scale = weight_scales.get(diagonals.term(term.diagonal)).map_or(1.0, |s| s.value());
                 let energy = diagonals.energy(term.diagonal) * scale * scale;
                 noise.weight_energy += energy;
-                noise.encoded_slots += diagonals.period() as f64;
                 if !self.babies[term.baby as usize].is_zero() {
                     noise.rotated_energy += energy;
                 }
@@ -246,6 +252,8 @@ pub struct PlanCounts {
     pub conjugations: usize,
     /// Plaintext products.
     pub terms: usize,
+    /// Inputs added to others that share their plaintext, before the product.
+    pub additions: usize,
     /// Output ciphertexts.
     pub outputs: usize,
 }
@@ -255,6 +263,16 @@ impl PlanCounts {
     pub fn rotations(&self) -> usize {
         self.babies + self.giants + self.folds + self.conjugations
     }
+}
+
+/// Distinct plaintexts of every group, if inputs are added first.
+fn n_products(diagonals: &Diagonals, groups: &[PlanGroup]) -> usize {
+    let adds_first = groups.iter().all(|group| group.giant.is_zero()) && diagonals.is_shared();
+    let products = |group: &PlanGroup| match adds_first {
+        true => group.terms.iter().map(|t| diagonals.key(t.diagonal)).collect::<HashSet<_>>().len(),
+        false => group.terms.len(),
+    };
+    groups.iter().map(products).sum()
 }
 
 fn distinct_rotations(diagonals: &Diagonals) -> Vec<Rotation> {

@@ -13,8 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Largest multiple of a power of two that serves as a modulus.
 const MAX_MULTIPLE: i64 = 15;
 
-/// The cheapest plan for a map among the candidate rules. Rotations in `known` have their key already.
+/// The cheapest plan for a map among the candidate rules. Rotations in `known` have their key already. A map whose
+/// plaintexts are shared gets no giant steps, because each would need plaintexts of its own.
 pub fn plan(diagonals: &Diagonals, costs: &StepCosts, known: &BTreeSet<Rotation>) -> Plan {
+    if diagonals.is_shared() {
+        return Plan::trivial(diagonals);
+    }
     let rotations = distinct_rotations(diagonals);
     let amounts: Vec<i64> = rotations.iter().map(|r| r.amount()).collect();
     let mut pricer = Pricer::new(diagonals, costs, known);

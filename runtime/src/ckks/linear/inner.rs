@@ -92,7 +92,7 @@ fn rounds(work: &[Work]) -> impl Iterator<Item = &[Work]> {
     })
 }
 
-fn check_basis(context: &Context, level: Level, diagonal: &Diagonal) -> Result<(), CkksError> {
+pub(super) fn check_basis(context: &Context, level: Level, diagonal: &Diagonal) -> Result<(), CkksError> {
     let (expected, found) = match diagonal {
         Diagonal::Encoding(_) => return Ok(()),
         Diagonal::Plaintext(plain) => (context.key_basis(level), plain.basis()),

@@ -9,6 +9,7 @@ mod babies;
 mod inner;
 mod outer;
 mod parts;
+mod shared;
 
 use std::sync::Arc;
 
@@ -34,6 +35,19 @@ pub struct LinearPlan {
     pub parts: Parts,
     /// Afterwards, for each of these in order: y ← y + rot(y, fold), on every output.
     pub fold: Vec<Rotation>,
+}
+
+impl LinearPlan {
+    /// Whether terms that share a diagonal are added before they are multiplied: there are no giant steps, and
+    /// diagonals serve more than two terms each.
+    pub fn adds_first(&self) -> bool {
+        let mut diagonals: Vec<usize> =
+            self.groups.iter().flat_map(|group| group.terms.iter().map(|term| term.diagonal)).collect();
+        let n_terms = diagonals.len();
+        diagonals.sort_unstable();
+        diagonals.dedup();
+        2 * diagonals.len() < n_terms && self.groups.iter().all(|group| group.giant.is_zero())
+    }
 }
 
 /// One giant step of one output.
@@ -99,7 +113,11 @@ pub fn evaluate(
 ) -> Result<Vec<Ciphertext>, CkksError> {
     let context = evaluator.context();
     let level = check(inputs, plan, keys)?;
-    let (sums, scale) = inner_sums(context, level, inputs, plan, source, keys)?;
+    let (sums, scale) = if plan.adds_first() && shared::is_supported(context, level) {
+        shared::inner_sums(context, level, inputs, plan, source, keys)?
+    } else {
+        inner_sums(context, level, inputs, plan, source, keys)?
+    };
     let mut outputs = outer_sums(context, level, plan, sums, keys)?
         .into_iter()
         .map(|halves| Ciphertext {

@@ -101,6 +101,48 @@ fn linear_map_equals_the_clear_sum() {
     }
 }
 
+/// Few diagonals for many terms: 5 inputs and 4 outputs, 4 babies, no giant steps.
+fn shared_plan(context: &Context, n_diagonals: usize) -> LinearPlan {
+    let babies = [0, 1, 2, -8].map(|baby| Rotation::new(baby, context));
+    let group = |output: usize| {
+        let terms = (0..20).filter(|term| (term + output) % 7 != 3).map(|term| LinearTerm {
+            input: term / 4,
+            baby: babies[term % 4],
+            // Some diagonals serve many terms of an output, some few.
+            diagonal: (term * (output + 1) * (term + 3) / 2) % n_diagonals,
+        });
+        LinearGroup { output, giant: Rotation::ZERO, terms: terms.collect() }
+    };
+    LinearPlan { n_outputs: 4, groups: (0..4).map(group).collect(), ..LinearPlan::default() }
+}
+
+#[test]
+fn adding_before_multiplying_changes_no_bit() {
+    use crate::ring::kernels::Instructions;
+    for bits in [22, 36, 44, 47, 50] {
+        let params = toy_params(if bits < 30 { 6 } else { 10 }, 3, bits, 2, 2);
+        let mut party = Party::new(params.clone());
+        let scalar = Context::with_instructions(params, Instructions::Scalar).unwrap();
+        let (slots, top) = (party.context.slots(), party.max_level());
+        let keys = party.rotation_keys(&[1, 2, -8], top);
+        let x: Vec<Vec<f64>> = (0..5).map(|i| vector(slots, i)).collect();
+        let inputs: Vec<Ciphertext> =
+            x.iter().map(|x| party.encrypt(x, Scale::from_log2(18.0), Level(1))).collect();
+        for n_diagonals in [1, 3, 9] {
+            let plan = shared_plan(&party.context, n_diagonals);
+            assert!(plan.adds_first());
+            let period = |d: usize| [slots, slots / 4][d % 2];
+            let diagonals: Vec<Vec<f64>> =
+                (0..n_diagonals).map(|d| vector(period(d), d as u64 + 40)).collect();
+            let run = |context: &Context| {
+                let source = Clear { context, diagonals: diagonals.clone(), level: Level(1), mixed: true };
+                evaluate(&Evaluator::new(context), &inputs, &plan, &source, &keys).unwrap()
+            };
+            assert!(run(&party.context) == run(&scalar), "{bits} bits, {n_diagonals} diagonals");
+        }
+    }
+}
+
 #[test]
 fn bad_plans_are_refused() {
     let mut party = Party::new(toy_params(6, 3, 40, 1, 1));

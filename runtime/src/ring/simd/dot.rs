@@ -122,7 +122,7 @@ fn batch<S: Lanes, const FULL: bool>(
 /// `high` holds the anchor plus a multiple of 2^k, so the multiply-add rounds to a multiple of 2^k; what it
 /// rounds off is at most 2^(k-1), exact, and goes to `low`.
 #[inline(always)]
-fn accumulate<S: Lanes>(s: S, high: &mut S::V, low: &mut S::V, a: S::V, b: S::V) {
+pub(super) fn accumulate<S: Lanes>(s: S, high: &mut S::V, low: &mut S::V, a: S::V, b: S::V) {
     let sum = s.mul_add(a, b, *high);
     let taken = s.sub(sum, *high);
     *low = s.add(*low, s.mul_sub(a, b, taken));
@@ -131,7 +131,7 @@ fn accumulate<S: Lanes>(s: S, high: &mut S::V, low: &mut S::V, a: S::V, b: S::V)
 
 /// Reduces an exact sum: `high` up to p·2^52 from the anchor, `low` below 2^52.4 in magnitude.
 #[inline(always)]
-fn finish<S: Lanes>(prime: &Prime<S>, start: S::V, high: S::V, low: S::V) -> S::V {
+pub(super) fn finish<S: Lanes>(prime: &Prime<S>, start: S::V, high: S::V, low: S::V) -> S::V {
     let s = prime.s;
     let high = s.sub(high, start);
     let k = s.round(s.mul(high, prime.inv));

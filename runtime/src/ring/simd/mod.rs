@@ -22,6 +22,8 @@ mod permute;
 mod pointwise;
 #[cfg(target_arch = "x86_64")]
 mod prime;
+#[cfg(target_arch = "x86_64")]
+mod shared;
 mod width;
 
 #[cfg(target_arch = "x86_64")]
@@ -34,6 +36,8 @@ pub use ntt::FmaNtt;
 pub use permute::permute_blocks;
 #[cfg(target_arch = "x86_64")]
 pub use pointwise::FmaPointwise;
+#[cfg(target_arch = "x86_64")]
+pub use shared::FmaShared;
 pub use width::Width;
 
 /// Primes below this bound may use the kernels of this module.

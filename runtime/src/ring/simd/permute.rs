@@ -4,18 +4,19 @@ use std::arch::x86_64::*;
 
 use super::lanes::{Avx2, Lanes};
 
-/// out\[b\] ← x\[blocks\[b\]\], reordered inside by `orders\[b\]` (two bits per entry).
+/// out\[b\] ← x\[blocks\[b\] - first\], reordered inside by `orders\[b\]` (two bits per entry).
 ///
 /// # Panics
 /// When the lengths do not fit or a block is out of range.
-pub fn permute_blocks(s: Avx2, out: &mut [u64], x: &[u64], blocks: &[u32], orders: &[u8]) {
+pub fn permute_blocks(s: Avx2, out: &mut [u64], x: &[u64], first: u32, blocks: &[u32], orders: &[u8]) {
     assert!(out.len() == 4 * blocks.len() && orders.len() == blocks.len());
     let x = x.as_chunks::<4>().0;
     s.run(
         #[inline(always)]
         || {
             for ((out, &block), &order) in out.as_chunks_mut::<4>().0.iter_mut().zip(blocks).zip(orders) {
-                let (from, lanes) = (s.load(&x[block as usize]), s.load(&LANES[usize::from(order)]));
+                let (from, lanes) =
+                    (s.load(&x[(block - first) as usize]), s.load(&LANES[usize::from(order)]));
                 // SAFETY: the token proves that the CPU has AVX2.
                 s.store(out, unsafe { permute(from, lanes) });
             }

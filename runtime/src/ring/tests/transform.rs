@@ -134,11 +134,11 @@ fn permutation_kernel_agrees_with_scalar() {
     let blocks: Vec<u32> = (0..256).map(|b| (b * 77 + 3) % 256).collect();
     let orders: Vec<u8> = (0..=255).collect();
     let mut expected = vec![0; 1024];
-    permute_blocks(&mut expected, &x, &blocks, &orders);
+    permute_blocks(&mut expected, &x, 0, &blocks, &orders);
     #[cfg(target_arch = "x86_64")]
     if let Some(token) = crate::ring::simd::Avx2::detect() {
         let mut found = vec![0; 1024];
-        crate::ring::simd::permute_blocks(token, &mut found, &x, &blocks, &orders);
+        crate::ring::simd::permute_blocks(token, &mut found, &x, 0, &blocks, &orders);
         assert_eq!(found, expected);
     }
 }
