@@ -22,7 +22,7 @@ impl Instructions {
     /// The vectors that double-precision kernels may use for this prime, if any.
     pub(super) fn width(self, modulus: Modulus) -> Option<simd::Width> {
         let width = match self {
-            Self::Best => simd::Width::four(),
+            Self::Best => simd::Width::detect(),
             Self::Avx512 => simd::Width::eight(),
             Self::Avx2 => simd::Width::four(),
             Self::Scalar => None,

@@ -3,7 +3,7 @@
 //! A sum of products is held exactly in two doubles: a high part that is a multiple of 2^k, and the
 //! low parts that its roundings leave over. One product costs two multiply-adds and two additions.
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, prefetch};
 use super::prime::{Prime, SMALL_PRIME_BOUND, from_int, load_int};
 use crate::ring::modulus::Modulus;
 use crate::ring::scalar::{self, Mode, Term};
@@ -17,6 +17,10 @@ pub(super) struct FmaDot {
     /// 1.5·2^(52+k), chosen so that a batch of products stays below a third of it; see [`accumulate`].
     anchor: f64,
 }
+
+/// How many pairs of vectors ahead the second factors are asked for. They are keys, which come from memory, two
+/// streams per term: too many for a CPU to follow by itself.
+const AHEAD: usize = 8;
 
 /// One term as pairs of vectors: a cache line of residues, or two.
 struct Row<'a, S: Lanes> {
@@ -105,6 +109,7 @@ fn batch<S: Lanes, const FULL: bool>(
                 x = [from_int(s, x[0]), from_int(s, x[1])];
             }
             for h in 0..2 {
+                prefetch(row.y[h], i + AHEAD);
                 let y = &row.y[h][i];
                 accumulate(s, &mut high[h][0], &mut low[h][0], x[0], load_int(s, &y[0]));
                 accumulate(s, &mut high[h][1], &mut low[h][1], x[1], load_int(s, &y[1]));

@@ -84,3 +84,11 @@ pub(super) fn bits_mut(x: &mut [f64]) -> &mut [u64] {
     // SAFETY: both types have the size and alignment of eight bytes, and any bits are a word or a double.
     unsafe { std::slice::from_raw_parts_mut(x.as_mut_ptr().cast(), x.len()) }
 }
+
+/// Asks for the cache line of entry `i`, which may lie past the end.
+#[inline(always)]
+pub(super) fn prefetch<T>(x: &[T], i: usize) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: every x86-64 CPU has the instruction, and it reads nothing: any address will do.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(x.as_ptr().wrapping_add(i).cast()) }
+}

@@ -37,8 +37,8 @@ pub struct FmaNtt<S: Lanes> {
 }
 
 impl<S: Lanes> FmaNtt<S> {
-    /// Smallest supported size.
-    pub const MIN_SIZE: usize = 64;
+    /// Smallest supported size: what the first layers leave must be blocks of eight vectors.
+    pub const MIN_SIZE: usize = 4 * S::WIDTH * S::WIDTH;
 
     /// A plan from ψ, a primitive root of unity of order 2n.
     ///
