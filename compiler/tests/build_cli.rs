@@ -1,15 +1,16 @@
 //! `fhec build`, `inspect` and `simulate` as commands, on a trained model of the repository.
 
+mod common;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn fhec(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fhec")).args(args).output().expect("the binary runs")
+    common::fhec(Path::new("."), args)
 }
 
 fn model() -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-    root.join("onnx-models/lenet-mnist-0.onnx").display().to_string()
+    common::repository("onnx-models/lenet-mnist-0.onnx")
 }
 
 /// Builds the model with further options and returns the program.
@@ -34,6 +35,30 @@ fn report_names_parameters_security_and_layers() {
         assert!(report[key].as_f64().is_some_and(|v| v > 0.0), "{key}");
     }
     assert!(report["layers"].as_array().is_some_and(|l| l.len() == 8));
+}
+
+#[test]
+fn the_report_is_printed_on_request_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.fhebc").display().to_string();
+    let output = fhec(&["build", &model(), "-o", &path, "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["levels"], output.stderr.len()), (&serde_json::json!(4), 0));
+}
+
+#[test]
+fn the_version_names_the_format_of_programs() {
+    let text = String::from_utf8(fhec(&["--version"]).stdout).unwrap();
+    assert!(text.starts_with(concat!("fhec ", env!("CARGO_PKG_VERSION"), " (program format ")), "{text}");
+}
+
+#[test]
+fn colors_stay_on_terminals() {
+    for args in [&["build", "no-such-file", "-o", "x"][..], &["--help"], &["levels"]] {
+        let output = fhec(args);
+        let all = [output.stdout, output.stderr].concat();
+        assert!(!all.is_empty() && !all.contains(&0x1b), "{args:?}");
+    }
 }
 
 #[test]

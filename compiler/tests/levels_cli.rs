@@ -1,14 +1,12 @@
 //! The real `fhec levels` binary on files in a temporary folder.
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod common;
 
+use std::process::Output;
+
+use common::fhec;
 use fhec_tests::models::{Network, Spec, generate};
 use fhec_tests::onnx::OnnxWriter;
-
-fn fhec(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fhec")).args(args).current_dir(folder).output().expect("the binary runs")
-}
 
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()

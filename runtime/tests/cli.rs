@@ -214,6 +214,36 @@ fn bench_reports_time_memory_and_error() {
 }
 
 #[test]
+fn every_step_sums_up_as_json_on_request() {
+    let folder = Folder::new(Packing::Packed);
+    let keys = folder.ok("keygen toy.fhebc --secret-key me.key --eval-keys me.evk --insecure --format json");
+    let made = json(&keys)["key"].clone();
+    let encrypted = folder.ok("encrypt toy.fhebc in.csv --secret-key me.key -o in.ct --format json");
+    assert_eq!((&json(&encrypted)["key"], &json(&encrypted)["inputs"]), (&made, &1.into()));
+    let evaluated = json(&folder.ok("eval toy.fhebc in.ct --eval-keys me.evk -o out.ct --format json"));
+    assert!(evaluated["results"] == 1 && evaluated["seconds"].as_f64().is_some_and(|s| s > 0.0));
+    let demo = json(&folder.ok("demo toy.fhebc in.csv --insecure --format json"));
+    assert!(demo["same_class_as_clear"] == true && demo["is_secure"] == false);
+}
+
+#[test]
+fn the_version_names_the_formats_of_files() {
+    let text = Folder::new(Packing::Packed).ok("--version");
+    assert!(text.contains("program format 1, key and ciphertext format 1"), "{text}");
+}
+
+#[test]
+fn profiles_tell_time_and_memory_of_every_operation() {
+    let folder = Folder::new(Packing::Packed);
+    folder.ok("bench toy.fhebc --runs 1 --insecure --profile profile.json");
+    let profile = json(&std::fs::read_to_string(folder.path("profile.json")).unwrap());
+    let events = profile["events"].as_array().expect("events");
+    assert!(events.iter().all(|e| e["seconds"].is_f64() && e["operation"].is_string()));
+    let is_told = |e: &serde_json::Value| e["resident_bytes"].as_u64().is_some_and(|b| b > 1 << 16);
+    assert!(cfg!(not(target_os = "linux")) || events.iter().all(is_told));
+}
+
+#[test]
 fn chrome_trace_is_written_on_request() {
     let folder = Folder::new(Packing::Packed);
     folder.ok("infer toy.fhebc in.csv --insecure --profile run.trace.json");
