@@ -134,7 +134,7 @@ fn memory_that_does_not_hold_the_keys_is_refused_with_what_is_missing() {
     let output = fhec(&["build", &model(), "-o", &path, "--memory", "1M", "--quiet"]);
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("GiB more than the 0.00 GiB allowed; layer"), "{message}");
+    assert!(message.contains(" more than the 1.00 MiB allowed; layer"), "{message}");
 }
 
 #[test]

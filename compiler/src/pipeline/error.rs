@@ -2,6 +2,7 @@
 
 use fhe_bytecode::{CheckErrors, LayoutError, LinearError};
 
+use crate::report::show_bytes;
 use crate::schedule::ScheduleError;
 
 /// Why a graph cannot be built.
@@ -46,8 +47,8 @@ pub enum BuildError {
     },
     /// Keys and ciphertexts alone take too much.
     #[error(
-        "an evaluation needs {} ({} for keys, {} for ciphertexts and sums), {} more than the {} allowed; layer {layer} needs most: {}",
-        gib(*keys + *working), gib(*keys), gib(*working), gib((*keys + *working).saturating_sub(*budget)), gib(*budget), gib(*layer_bytes)
+        "an evaluation needs {}: {} for keys and {} for ciphertexts and sums, {} more than the {} allowed; layer {layer} needs most: {}",
+        show_bytes(*keys + *working), show_bytes(*keys), show_bytes(*working), show_bytes((*keys + *working).saturating_sub(*budget)), show_bytes(*budget), show_bytes(*layer_bytes)
     )]
     Memory {
         /// Bytes of the evaluation keys.
@@ -78,8 +79,4 @@ impl BuildError {
             _ => self,
         }
     }
-}
-
-fn gib(bytes: u64) -> String {
-    format!("{:.2} GiB", bytes as f64 / (1u64 << 30) as f64)
 }

@@ -34,13 +34,13 @@ impl Default for CostModel {
     /// Figures of one AVX2 core.
     fn default() -> Self {
         Self {
-            ntt_ns: 0.221,
-            mac_ns: 0.971,
-            byte_ns: 0.046,
-            convert_ns: 0.452,
-            permute_ns: 1.569,
-            embed_ns: 2.314,
-            round_ns: 0.275,
+            ntt_ns: 0.263,
+            mac_ns: 0.876,
+            byte_ns: 0.075,
+            convert_ns: 0.240,
+            permute_ns: 1.330,
+            embed_ns: 2.272,
+            round_ns: 0.000,
             key_byte_s: 5e-11,
         }
     }
