@@ -34,12 +34,12 @@ impl Default for CostModel {
     /// Figures of one AVX2 core.
     fn default() -> Self {
         Self {
-            ntt_ns: 0.263,
-            mac_ns: 0.876,
-            byte_ns: 0.075,
-            convert_ns: 0.240,
-            permute_ns: 1.330,
-            embed_ns: 2.272,
+            ntt_ns: 0.170,
+            mac_ns: 0.802,
+            byte_ns: 0.031,
+            convert_ns: 0.537,
+            permute_ns: 1.399,
+            embed_ns: 2.102,
             round_ns: 0.000,
             key_byte_s: 5e-11,
         }
