@@ -125,6 +125,9 @@ pub fn build(graph: Verified<'_>, options: &BuildOptions, labels: Labels) -> Res
         layer: circuit.value(overflow.value).name.clone(),
         size: overflow.size,
     })?;
+    if let Some(size) = stats.vanishing_result(&circuit) {
+        return Err(BuildError::Vanish { size });
+    }
     let mut shift = 0;
     loop {
         let shifted = positions.shifted(shift);

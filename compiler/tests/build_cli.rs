@@ -127,6 +127,19 @@ fn inputs_that_lead_out_of_range_are_refused_by_layer() {
     assert!(!program.exists());
 }
 
+/// The file is a small network whose last weights are denormal numbers; the fuzzer made it.
+#[test]
+fn scores_too_small_for_any_scale_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("a.fhebc");
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models/vanishing.onnx");
+    let output = fhec(&["build", model, "-o", program.to_str().unwrap(), "--quiet"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("values vanish: the largest score is"), "{message}");
+    assert!(!program.exists());
+}
+
 #[test]
 fn memory_that_does_not_hold_the_keys_is_refused_with_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();

@@ -347,6 +347,9 @@ fn diagnostic(model: &str, error: &BuildError) -> Diagnostic {
         BuildError::Overflow { .. } => Diagnostic::new(Kind::Cannot, what).with_help(
             "train with the clip-range penalty, or pass `--calibrate IMAGES` if real inputs stay in range",
         ),
+        BuildError::Vanish { .. } => Diagnostic::new(Kind::Cannot, what).with_help(
+            "look for weights near zero in the last layers; a common factor of the scores changes no class",
+        ),
         BuildError::Memory { .. } => Diagnostic::new(Kind::Cannot, what)
             .with_help("allow more with `--memory`, or try `--layout hw`, which needs fewer keys"),
         BuildError::Layout(_) => {

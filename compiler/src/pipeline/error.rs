@@ -45,6 +45,12 @@ pub enum BuildError {
         /// Its largest number.
         size: f64,
     },
+    /// Results are too small to be told from nothing.
+    #[error("values vanish: the largest score is {size:.1e}, too small for any scale")]
+    Vanish {
+        /// The largest number of the results.
+        size: f64,
+    },
     /// Keys and ciphertexts alone take too much.
     #[error(
         "an evaluation needs {}: {} for keys and {} for ciphertexts and sums, {} more than the {} allowed; layer {layer} needs most: {}",

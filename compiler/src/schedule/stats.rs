@@ -18,6 +18,9 @@ const WILD: f64 = 4.0;
 /// Numbers beyond this fit no modulus.
 pub const LARGEST: f64 = (1u64 << 60) as f64;
 
+/// Results below this need a scale that fits no modulus.
+pub const SMALLEST: f64 = 1.0 / LARGEST;
+
 /// Statistics of every value of a circuit.
 #[derive(Clone, Debug)]
 pub struct Stats {
@@ -70,6 +73,12 @@ impl Stats {
         }
         let kept: Vec<&Self> = single.iter().filter(|s| score(s) <= WILD * median).collect();
         Ok(Self::summed_up(circuit, &kept))
+    }
+
+    /// The largest number of the results, where it is so small that no scale could show it.
+    pub fn vanishing_result(&self, circuit: &Circuit) -> Option<f64> {
+        let largest = circuit.outputs.iter().map(|o| self.peak[o.index()]).fold(0.0, f64::max);
+        (largest > 0.0 && largest < SMALLEST).then_some(largest)
     }
 
     /// The statistics of every sample and member alone.
