@@ -19,7 +19,7 @@ const WILD: f64 = 4.0;
 pub const LARGEST: f64 = (1u64 << 60) as f64;
 
 /// Results below this need a scale that fits no modulus.
-pub const SMALLEST: f64 = 1.0 / LARGEST;
+const SMALLEST: f64 = 1.0 / LARGEST;
 
 /// Statistics of every value of a circuit.
 #[derive(Clone, Debug)]
