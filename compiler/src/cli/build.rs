@@ -3,16 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::{Origin, Preprocessing, codec};
-use fhe_host::Content;
+use fhe_host::{Content, parse_bytes};
 use fhe_input::ImageShape;
 use fhec_ir::{Graph, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, Pass, PassCx, PassRun, pipeline};
 use indicatif::ProgressBar;
 
 use super::calibration::{check_sizes, range_inputs};
-use super::output::{
-    Form, clustering, complain, parse_bytes, print_json, spinner, summary, write_atomically,
-};
+use super::output::{Form, clustering, complain, print_json, spinner, summary, write_atomically};
 use super::program::read_profile;
 use super::{Outcome, relu};
 use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order, cluster_model};

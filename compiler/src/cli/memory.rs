@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use fhe_host::memory::{limit_bytes, show_bytes};
+use fhe_host::memory::limit_bytes;
+use fhe_host::show_bytes;
 
 use crate::diagnostics::{Diagnostic, Kind};
 

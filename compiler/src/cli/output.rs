@@ -1,16 +1,16 @@
-//! What commands write: files, a summary of a build, and numbers of bytes as people give them.
+//! What commands write: files and a summary of a build.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use fhe_host::{Content, WriteError, write_whole};
+use fhe_host::{Content, WriteError, show_bytes, write_whole};
 use indicatif::ProgressBar;
 
 use super::Outcome;
 use crate::diagnostics::{Diagnostic, Kind};
-use crate::report::{BuildReport, ClusterReport, show_bytes};
+use crate::report::{BuildReport, ClusterReport};
 
 /// How a command writes what it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -109,22 +109,4 @@ pub(super) fn clustering(report: &BuildReport) -> String {
         );
     }
     text
-}
-
-/// Bytes with an optional unit K, M, G or T (powers of 1024).
-pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {
-    let trimmed = text.trim().trim_end_matches(['B', 'b']).trim_end_matches('i');
-    let (number, shift) = match trimmed.chars().last().map(|c| c.to_ascii_uppercase()) {
-        Some('K') => (&trimmed[..trimmed.len() - 1], 10),
-        Some('M') => (&trimmed[..trimmed.len() - 1], 20),
-        Some('G') => (&trimmed[..trimmed.len() - 1], 30),
-        Some('T') => (&trimmed[..trimmed.len() - 1], 40),
-        _ => (trimmed, 0),
-    };
-    let value: f64 = number.parse().map_err(|_| format!("`{text}` is no number of bytes"))?;
-    if value >= 0.0 && value.is_finite() {
-        Ok((value * (1u64 << shift) as f64) as u64)
-    } else {
-        Err(format!("`{text}` is no number of bytes"))
-    }
 }

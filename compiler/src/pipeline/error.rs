@@ -1,8 +1,8 @@
 //! Why a graph cannot be built.
 
 use fhe_bytecode::{CheckErrors, LayoutError, LinearError};
+use fhe_host::show_bytes;
 
-use crate::report::show_bytes;
 use crate::schedule::ScheduleError;
 
 /// Why a graph cannot be built.

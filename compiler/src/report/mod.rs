@@ -26,4 +26,3 @@ pub use layers::{Layer, LayerKind, layers};
 pub use page::Page;
 pub use profile::{Measured, ProfileError};
 pub use stages::{Stage, Stages};
-pub use units::bytes as show_bytes;

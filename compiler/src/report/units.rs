@@ -1,16 +1,6 @@
 //! Numbers as people read them.
 
-/// A size with three significant digits and a binary unit.
-#[must_use]
-pub fn bytes(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let (mut value, mut unit) = (bytes as f64, 0);
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{} {}", digits(value), units[unit]) }
-}
+pub(super) use fhe_host::show_bytes as bytes;
 
 /// A time with three significant digits.
 pub(super) fn seconds(seconds: f64) -> String {
@@ -65,7 +55,6 @@ mod tests {
 
     #[test]
     fn three_digits_and_a_unit() {
-        assert_eq!([17, 2048, 999 << 20, 3 << 29].map(bytes), ["17 B", "2.00 KiB", "999 MiB", "1.50 GiB"]);
         assert_eq!(
             [0.0, 2.5e-5, 0.0312, 9.41, 600.0].map(seconds),
             ["0 s", "25.0 µs", "31.2 ms", "9.41 s", "10.0 min"]

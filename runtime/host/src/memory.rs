@@ -51,22 +51,6 @@ fn group_left() -> Option<u64> {
     Some(limit.saturating_sub(held))
 }
 
-/// A size in bytes with three significant digits, as people read it.
-pub fn show_bytes(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let (mut value, mut unit) = (bytes as f64, 0);
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} B"),
-        _ if value >= 100.0 => format!("{value:.0} {}", units[unit]),
-        _ if value >= 10.0 => format!("{value:.1} {}", units[unit]),
-        _ => format!("{value:.2} {}", units[unit]),
-    }
-}
-
 fn kib_field(path: &str, field: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(field))?;
@@ -76,15 +60,6 @@ fn kib_field(path: &str, field: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_print_with_three_digits() {
-        for (bytes, expected) in
-            [(17, "17 B"), (2048, "2.00 KiB"), (999 << 20, "999 MiB"), (1 << 30, "1.00 GiB")]
-        {
-            assert_eq!(show_bytes(bytes), expected);
-        }
-    }
 
     #[cfg(target_os = "linux")]
     #[test]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fhe_host::parse_bytes;
 
-use super::bytes::parse_bytes;
 use super::selection::Selection;
 
 /// Version of the command, and of the files it reads and writes.

@@ -2,7 +2,8 @@
 
 use comfy_table::{CellAlignment, Table};
 use fhe_bytecode::CheckedProgram;
-use fhe_host::memory::{peak_rss_bytes, processor_seconds, show_bytes};
+use fhe_host::memory::{peak_rss_bytes, processor_seconds};
+use fhe_host::show_bytes;
 
 use super::args::{Bench, TextFormat};
 use super::error::CliError;

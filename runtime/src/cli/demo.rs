@@ -1,7 +1,8 @@
 //! Everything in one process: `infer` for trying out, `demo` for seeing what happened.
 
 use fhe_bytecode::CheckedProgram;
-use fhe_host::memory::{peak_rss_bytes, show_bytes};
+use fhe_host::memory::peak_rss_bytes;
+use fhe_host::show_bytes;
 
 use super::args::{Demo, Infer, TextFormat};
 use super::error::CliError;

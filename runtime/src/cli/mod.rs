@@ -5,7 +5,6 @@
 
 mod args;
 mod bench;
-mod bytes;
 mod demo;
 mod error;
 mod info;

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fhe_host::memory::{rss_bytes, show_bytes};
+use fhe_host::memory::rss_bytes;
+use fhe_host::show_bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::vm::{Observer, Progress};

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use fhe_host::Content;
-use fhe_host::memory::{available_bytes, limit_bytes, show_bytes};
+use fhe_host::memory::{available_bytes, limit_bytes};
+use fhe_host::show_bytes;
 
 use super::args::RunArgs;
 use super::error::CliError;

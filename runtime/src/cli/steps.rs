@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use fhe_host::WriteError;
-use fhe_host::memory::{peak_rss_bytes, show_bytes};
+use fhe_host::memory::peak_rss_bytes;
+use fhe_host::show_bytes;
 use serde_json::json;
 
 use super::args::{Decrypt, Encrypt, Eval, Keygen};

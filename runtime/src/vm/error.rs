@@ -1,7 +1,7 @@
 //! Why a program cannot be evaluated.
 
 use fhe_bytecode::{Fingerprint, Level, Scale};
-use fhe_host::memory::show_bytes;
+use fhe_host::show_bytes;
 
 use super::keys::KeyUse;
 use crate::ckks::{CkksError, KeyId};

@@ -1,7 +1,10 @@
-//! Sizes in bytes, as people write them.
+//! Sizes in bytes, as people write and read them.
 
 /// Parses `8GiB`, `512M`, `1.5 g` or a plain number of bytes. Units are powers of 1024.
-pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// With what is wrong, when it is no size or one that no machine has.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
@@ -21,9 +24,35 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
+/// A size with three significant digits and a binary unit.
+#[must_use]
+pub fn show_bytes(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 1000.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{bytes} B"),
+        _ if value >= 99.95 => format!("{value:.0} {}", units[unit]),
+        _ if value >= 9.995 => format!("{value:.1} {}", units[unit]),
+        _ => format!("{value:.2} {}", units[unit]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_print_with_three_digits() {
+        for (bytes, expected) in
+            [(17, "17 B"), (2048, "2.00 KiB"), (999 << 20, "999 MiB"), (3 << 29, "1.50 GiB")]
+        {
+            assert_eq!(show_bytes(bytes), expected);
+        }
+    }
 
     #[test]
     fn sizes_parse_with_and_without_units() {
