@@ -94,6 +94,7 @@ pub(super) fn multiply(context: &Context, digits: &Digits<'_>, switches: &[Switc
                     x,
                     doubles,
                     y: switch.key.tower(digit, digits.level, i),
+                    y_doubles: false,
                 })
                 .collect();
             let kernels = &ring.tower(basis, i).kernels;

@@ -124,6 +124,15 @@ impl Kernels {
         scalar::dot2(self.modulus, sums, terms, mode);
     }
 
+    /// Residues below 2^52 as the bits of doubles.
+    pub fn doubles_into(&self, out: &mut [u64], x: &[u64]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.doubles_into(out, x);
+        }
+        scalar::doubles_into(out, x);
+    }
+
     /// Rounds to the nearest integers, ties to even.
     pub fn round(&self, x: &mut [f64]) {
         #[cfg(target_arch = "x86_64")]

@@ -13,6 +13,8 @@ pub struct Term<'a> {
     pub doubles: bool,
     /// The factors for the first and for the second sum.
     pub y: [&'a [u64]; 2],
+    /// Whether `y` holds the bits of doubles in [0, q), as [`doubles_into`] makes them.
+    pub y_doubles: bool,
 }
 
 /// A base conversion to one prime: Σ yₖ·cₖ, see [`convert`].
@@ -109,12 +111,20 @@ pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
                     let run = term.y[h].len() / term.x.len();
                     let x = term.x[i / run];
                     let x = if term.doubles { q.reduce_f64(f64::from_bits(x)) } else { x };
-                    wide += u128::from(x) * u128::from(term.y[h][i]);
+                    let y = term.y[h][i];
+                    let y = if term.y_doubles { f64::from_bits(y) as u64 } else { y };
+                    wide += u128::from(x) * u128::from(y);
                 }
                 *sum = q.reduce_u128(wide);
             }
         }
     }
+}
+
+/// Residues below 2^52 as the bits of doubles.
+#[inline(always)]
+pub fn doubles_into(out: &mut [u64], x: &[u64]) {
+    out.iter_mut().zip(x).for_each(|(out, &x)| *out = (x as f64).to_bits());
 }
 
 /// Centers the sources of a base conversion with residues yₖ in [0, dₖ): with v = round(Σ yₖ/dₖ), the first v of

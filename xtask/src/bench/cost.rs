@@ -99,7 +99,7 @@ impl Kernels {
                 let y = |i: usize| &far[start + i * len..start + (i + 1) * len];
                 let x = |i: usize| &doubles[start / 2 + i * len..start / 2 + (i + 1) * len];
                 let terms: Vec<Term<'_>> = (0..TERMS)
-                    .map(|t| Term { x: x(t), doubles: true, y: [y(2 * t), y(2 * t + 1)] })
+                    .map(|t| Term { x: x(t), doubles: true, y: [y(2 * t), y(2 * t + 1)], y_doubles: false })
                     .collect();
                 tower.kernels.dot2([&mut first[..len], &mut second[..len]], &terms, Mode::Add);
             }) / (len * TERMS) as f64

@@ -163,7 +163,12 @@ fn multiply_accumulate(
                     .zip(scratch.chunks_exact_mut(n))
                     .map(|(product, scratch)| {
                         let (x, doubles) = product.diagonal(tower, (i, basis.n_q), scratch);
-                        Term { x, doubles, y: [product.factor[0].tower(i), product.factor[1].tower(i)] }
+                        Term {
+                            x,
+                            doubles,
+                            y: [product.factor[0].tower(i), product.factor[1].tower(i)],
+                            y_doubles: false,
+                        }
                     })
                     .collect();
                 tower.kernels.dot2([&mut *first, &mut *second], &terms, Mode::Add);

@@ -29,6 +29,7 @@ struct Row<'a, S: Lanes> {
     /// How often each entry of `x` repeats.
     run: usize,
     doubles: bool,
+    y_doubles: bool,
 }
 
 impl FmaDot {
@@ -60,6 +61,7 @@ impl FmaDot {
                 x: term.x,
                 run: n / term.x.len(),
                 doubles: term.doubles,
+                y_doubles: term.y_doubles,
             })
             .collect();
         let [first, second] = sums;
@@ -67,10 +69,13 @@ impl FmaDot {
             s.run(
                 #[inline(always)]
                 || {
-                    if rows.iter().all(|row| row.run == 1) {
-                        batch::<S, true>(s, self, [first, second], rows, mode);
+                    let sums = [&mut *first, &mut *second];
+                    if rows.iter().any(|row| row.run > 1) {
+                        batch::<S, false, false>(s, self, sums, rows, mode);
+                    } else if rows.iter().all(|row| row.y_doubles) {
+                        batch::<S, true, true>(s, self, sums, rows, mode);
                     } else {
-                        batch::<S, false>(s, self, [first, second], rows, mode);
+                        batch::<S, true, false>(s, self, sums, rows, mode);
                     }
                 },
             );
@@ -79,9 +84,9 @@ impl FmaDot {
     }
 }
 
-/// At most one batch of rows; FULL says that no shared factor is compressed.
+/// At most one batch of rows; FULL says that no shared factor is compressed, DOUBLES that second factors are in doubles.
 #[inline(always)]
-fn batch<S: Lanes, const FULL: bool>(
+fn batch<S: Lanes, const FULL: bool, const DOUBLES: bool>(
     s: S,
     plan: &FmaDot,
     sums: [&mut [u64]; 2],
@@ -110,9 +115,11 @@ fn batch<S: Lanes, const FULL: bool>(
             }
             for h in 0..2 {
                 prefetch(row.y[h], i + AHEAD);
-                let y = &row.y[h][i];
-                accumulate(s, &mut high[h][0], &mut low[h][0], x[0], load_int(s, &y[0]));
-                accumulate(s, &mut high[h][1], &mut low[h][1], x[1], load_int(s, &y[1]));
+                for j in 0..2 {
+                    let bits = s.load(&row.y[h][i][j]);
+                    let y = if DOUBLES || row.y_doubles { bits } else { from_int(s, bits) };
+                    accumulate(s, &mut high[h][j], &mut low[h][j], x[j], y);
+                }
             }
         }
         for j in 0..2 {

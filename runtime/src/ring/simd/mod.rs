@@ -29,7 +29,7 @@ mod width;
 #[cfg(target_arch = "x86_64")]
 pub use center::center;
 #[cfg(target_arch = "x86_64")]
-pub use lanes::{Avx2, Avx512};
+pub use lanes::{Avx2, Avx512, Ifma};
 #[cfg(target_arch = "x86_64")]
 pub use ntt::FmaNtt;
 #[cfg(target_arch = "x86_64")]
@@ -37,7 +37,7 @@ pub use permute::permute_blocks;
 #[cfg(target_arch = "x86_64")]
 pub use pointwise::FmaPointwise;
 #[cfg(target_arch = "x86_64")]
-pub use shared::FmaShared;
+pub use shared::{DoubleShared, IntegerShared};
 pub use width::Width;
 
 /// Primes below this bound may use the kernels of this module.

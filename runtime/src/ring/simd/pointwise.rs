@@ -64,6 +64,12 @@ impl FmaPointwise {
         with_width!(self.width, s => self.dot.dot2(s, sums, terms, mode));
     }
 
+    /// See [`scalar::doubles_into`].
+    pub fn doubles_into(&self, out: &mut [u64], x: &[u64]) {
+        assert_eq!(out.len(), x.len());
+        with_width!(self.width, s => doubles_into(s, out, x));
+    }
+
     /// See [`scalar::round`].
     pub fn round(&self, x: &mut [f64]) {
         with_width!(self.width, s => round(s, x));
@@ -96,6 +102,16 @@ fn mul_into<S: Lanes>(s: S, q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
     if !out_tail.is_empty() {
         scalar::mul_into(q, out_tail, a_tail, &b[S::WIDTH * a.len()..]);
     }
+}
+
+fn doubles_into<S: Lanes>(s: S, out: &mut [u64], x: &[u64]) {
+    let (out, out_tail) = S::words_mut(out);
+    let (x, x_tail) = S::words(x);
+    s.run(
+        #[inline(always)]
+        || out.iter_mut().zip(x).for_each(|(out, x)| s.store(out, load_int(s, x))),
+    );
+    scalar::doubles_into(out_tail, x_tail);
 }
 
 fn square_into<S: Lanes>(s: S, q: Modulus, out: [&mut [u64]; 3], a: [&[u64]; 2]) {

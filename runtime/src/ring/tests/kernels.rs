@@ -75,8 +75,10 @@ fn inner_products_agree_with_scalar_for_any_number_of_terms() {
                     })
                     .collect();
             let y = [worst.clone(), residues(&mut rng, q.value(), len)];
-            let terms: Vec<Term<'_>> =
-                shared.iter().map(|x| Term { x, doubles: false, y: [&y[0], &y[1]] }).collect();
+            let terms: Vec<Term<'_>> = shared
+                .iter()
+                .map(|x| Term { x, doubles: false, y: [&y[0], &y[1]], y_doubles: false })
+                .collect();
             let (mut expected, mut found) = ([worst.clone(), y[1].clone()], [worst.clone(), y[1].clone()]);
             for mode in [Mode::Add, Mode::Set] {
                 let [a, b] = &mut expected;
@@ -108,14 +110,27 @@ fn inner_products_with_doubles_agree_with_scalar() {
                 })
                 .collect();
             let y = [vec![q.value() - 1; len], residues(&mut rng, q.value(), len)];
-            let terms: Vec<Term<'_>> =
-                shared.iter().map(|x| Term { x, doubles: true, y: [&y[0], &y[1]] }).collect();
-            let (mut expected, mut found) = (y.clone(), y.clone());
+            let terms: Vec<Term<'_>> = shared
+                .iter()
+                .map(|x| Term { x, doubles: true, y: [&y[0], &y[1]], y_doubles: false })
+                .collect();
+            let mut second = y.clone();
+            second.iter_mut().zip(&y).for_each(|(out, y)| kernels.doubles_into(out, y));
+            let all_doubles: Vec<Term<'_>> = terms
+                .iter()
+                .map(|term| Term { y: [&second[0], &second[1]], y_doubles: true, ..*term })
+                .collect();
+            let mut expected = y.clone();
             let [a, b] = &mut expected;
             scalar::dot2(q, [a, b], &terms, Mode::Add);
-            let [a, b] = &mut found;
-            kernels.dot2([a, b], &terms, Mode::Add);
-            assert_eq!(found, expected, "{n_terms} terms of {len} modulo {}", q.value());
+            // Residues of larger primes are no doubles.
+            let all_doubles = (q.value() < 1 << 52).then_some(&all_doubles);
+            for terms in all_doubles.into_iter().chain([&terms]) {
+                let mut found = y.clone();
+                let [a, b] = &mut found;
+                kernels.dot2([a, b], terms, Mode::Add);
+                assert_eq!(found, expected, "{n_terms} terms of {len} modulo {}", q.value());
+            }
         }
     });
 }

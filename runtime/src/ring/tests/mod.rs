@@ -2,6 +2,7 @@
 
 mod convert;
 mod kernels;
+mod shared;
 mod transform;
 
 use rand_chacha::ChaCha8Rng;

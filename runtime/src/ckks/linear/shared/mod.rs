@@ -5,21 +5,28 @@
 //! piece of the transform: a piece of all rotated inputs is computed from the digits, used by every output, and
 //! forgotten, so it never leaves the cache. An automorphism maps aligned pieces to aligned pieces, which makes that possible.
 
+mod job;
 mod piece;
+
+use std::collections::HashMap;
 
 use fhe_bytecode::{Level, Scale};
 use rayon::prelude::*;
 
 use super::inner::check_basis;
-use super::{Diagonal, LinearPlan, LinearTerm, PlaintextSource};
+use super::{Diagonal, LinearPlan, PlaintextSource};
 use crate::ckks::key_switch::{Digits, Halves, decompose};
 use crate::ckks::{Ciphertext, CkksError, Context, Rotation, RotationKeys};
-use crate::ring::shared::{STRIP, SharedEntry, SharedKernel, SharedList};
+use crate::ring::shared::{STRIP, SharedKernel};
 use crate::ring::{Basis, Buffer, Tower};
-use piece::{PieceWork, Row, Scratch, Spare, Step};
+use job::Job;
+use piece::{Input, PieceWork, Scratch, Spare, Step};
 
-/// Coefficients of a piece.
-const PIECE: usize = 512;
+/// Bytes of a piece of all rotated inputs; more would leave the second cache.
+const ROWS_BYTES: usize = 1 << 19;
+
+/// Coefficients of a piece, at least and at most.
+const PIECE: [usize; 2] = [64, 512];
 
 /// Whether the kernels for this exist for all primes of a level.
 pub(super) fn is_supported(context: &Context, level: Level) -> bool {
@@ -37,27 +44,25 @@ pub(super) fn inner_sums(
     keys: &RotationKeys,
 ) -> Result<(Vec<Halves>, Scale), CkksError> {
     let (ring, basis) = (context.ring(), context.key_basis(level));
+    let n = ring.n();
     let job = Job::new(plan);
     let diagonals =
         job.diagonals.par_iter().map(|&d| source.diagonal(d)).collect::<Result<Vec<Diagonal>, _>>()?;
     let scale = common_scale(context, level, inputs, plan, &job, &diagonals)?;
-    let is_rotated = |input: usize| job.rows.iter().any(|row| row.0 == input && !row.1.is_zero());
     let digits: Vec<Option<Digits<'_>>> = inputs
         .iter()
         .enumerate()
-        .map(|(i, input)| is_rotated(i).then(|| decompose(context, level, &input.polys[1])))
+        .map(|(i, input)| job.rotates(i).then(|| decompose(context, level, &input.polys[1])))
         .collect();
-    let steps = steps(context, level, &job, keys)?;
-    let row = |&(input, rotation): &(usize, Rotation)| Row {
-        number: input,
-        input: &inputs[input],
-        step: steps.iter().position(|step| step.rotation == rotation),
+    let step = |&rotation: &Rotation| {
+        let automorphism = context.automorphism(rotation.galois_element(n));
+        Ok((keys.get(rotation, level)?, automorphism))
     };
-    let rows: Vec<Row<'_>> = job.rows.iter().map(row).collect();
+    let steps = job.steps.iter().map(step).collect::<Result<Vec<_>, CkksError>>()?;
 
     let mut sums: Vec<Halves> = plan.groups.iter().map(|_| [ring.unset(basis), ring.unset(basis)]).collect();
-    let piece = PIECE.min(ring.n());
-    let n_pieces = ring.n() / piece;
+    let piece = piece_size(n, job.rows.len());
+    let n_pieces = n / piece;
     // For every piece of every tower, where its results go: both halves of every sum.
     let mut targets: Vec<Vec<&mut [u64]>> = (0..basis.len() * n_pieces).map(|_| Vec::new()).collect();
     for half in sums.iter_mut().flatten() {
@@ -65,81 +70,62 @@ pub(super) fn inner_sums(
         targets.iter_mut().zip(pieces).for_each(|(target, piece)| target.push(piece));
     }
     let n_digits = context.params().n_digits(level);
-    let mut transforms: Vec<Buffer> = inputs.iter().map(|_| Buffer::unset(n_digits * ring.n())).collect();
+    let mut buffers: Vec<Buffer> = inputs.iter().map(|_| Buffer::unset((1 + n_digits) * n)).collect();
     let spare = Spare::default();
     for (i, targets) in targets.chunks_exact_mut(n_pieces).enumerate() {
         let tower = ring.tower(basis, i);
         let kernel = tower.shared.as_ref().ok_or(CkksError::Plan("no kernel for shared diagonals"))?;
-        let plains: Vec<Vec<u64>> =
-            diagonals.par_iter().map(|d| balanced(d, basis, i, tower, kernel)).collect();
-        let digits: Vec<Vec<(&[u64], bool)>> = digits
+        let plains: Vec<Vec<u64>> = diagonals.par_iter().map(|d| words(d, basis, i, tower, kernel)).collect();
+        let inputs: Vec<Input<'_>> = inputs
             .par_iter()
-            .zip(&mut transforms)
-            .map(|(digits, buffer)| {
-                digits.as_ref().map_or_else(Vec::new, |digits| digits.transform(context, i, buffer))
+            .zip(&digits)
+            .zip(&mut buffers)
+            .map(|((ciphertext, digits), buffer)| {
+                let (first, rest) = buffer.split_at_mut(n);
+                let is_tower = i < level.n_towers();
+                if is_tower {
+                    first.copy_from_slice(ciphertext.polys[0].tower(i));
+                    tower.kernels.mul_scalar_assign(first, context.p(i));
+                }
+                let digits =
+                    digits.as_ref().map_or_else(Vec::new, |digits| digits.transform(context, i, rest));
+                Input { ciphertext, first: is_tower.then_some(first), digits }
+            })
+            .collect();
+        let steps: Vec<Step<'_>> = steps
+            .iter()
+            .map(|(key, automorphism)| Step {
+                keys: (0..n_digits).map(|digit| key.tower(digit, level, i)).collect(),
+                automorphism,
             })
             .collect();
         let work = PieceWork {
             context,
-            level,
             i,
             tower,
             kernel,
-            rows: &rows,
+            job: &job,
+            inputs: &inputs,
             steps: &steps,
             plains: &plains,
-            digits: &digits,
+            n_sums: plan.groups.len(),
             size: piece,
-            list: SharedList::diagonal(n_digits),
         };
         targets.par_iter_mut().enumerate().for_each(|(at, target)| {
             let mut scratch = spare.take().unwrap_or_else(|| Scratch::new(&work));
             work.fill(at, &mut scratch);
-            work.sum(&job.lists, &scratch, target);
+            work.sum(&mut scratch, target);
             spare.put(scratch);
         });
     }
     Ok((sums, scale))
 }
 
-/// A plan as rows and lists: what is added, and what each sum of rows is multiplied by.
-struct Job {
-    /// Distinct rotated inputs, in the order of first use.
-    rows: Vec<(usize, Rotation)>,
-    /// Distinct diagonals, ascending.
-    diagonals: Vec<usize>,
-    /// One list per group; rows and diagonals by position.
-    lists: Vec<SharedList>,
-}
-
-impl Job {
-    fn new(plan: &LinearPlan) -> Self {
-        let terms = || plan.groups.iter().flat_map(|group| &group.terms);
-        let mut rows: Vec<(usize, Rotation)> = terms().map(|term| (term.input, term.baby)).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        let mut diagonals: Vec<usize> = terms().map(|term| term.diagonal).collect();
-        diagonals.sort_unstable();
-        diagonals.dedup();
-        let list = |terms: &[LinearTerm]| {
-            let place = |term: &LinearTerm| {
-                let row = rows.binary_search(&(term.input, term.baby)).expect("every row is listed");
-                let plain = diagonals.binary_search(&term.diagonal).expect("every diagonal is listed");
-                (plain as u32, row as u32)
-            };
-            let mut pairs: Vec<(u32, u32)> = terms.iter().map(place).collect();
-            pairs.sort_unstable();
-            let mut list = SharedList::default();
-            for same in pairs.chunk_by(|a, b| a.0 == b.0) {
-                let start = list.rows.len() as u32;
-                list.rows.extend(same.iter().map(|pair| pair.1));
-                list.entries.push(SharedEntry { plain: same[0].0, start, end: list.rows.len() as u32 });
-            }
-            list
-        };
-        let lists = plan.groups.iter().map(|group| list(&group.terms)).collect();
-        Self { rows, diagonals, lists }
-    }
+/// Coefficients of a piece: the largest power of two for which both halves of all rows fit.
+fn piece_size(n: usize, n_rows: usize) -> usize {
+    let fitting = ROWS_BYTES / (2 * size_of::<u64>() * n_rows.max(1));
+    let power = 1 << fitting.max(1).ilog2();
+    power.clamp(PIECE[0], PIECE[1]).min(n)
 }
 
 fn common_scale(
@@ -150,10 +136,11 @@ fn common_scale(
     job: &Job,
     diagonals: &[Diagonal],
 ) -> Result<Scale, CkksError> {
+    let scales: HashMap<usize, Scale> =
+        job.diagonals.iter().zip(diagonals).map(|(&name, diagonal)| (name, diagonal.scale())).collect();
     let mut scale: Option<Scale> = None;
     for term in plan.groups.iter().flat_map(|group| &group.terms) {
-        let at = job.diagonals.binary_search(&term.diagonal).expect("every diagonal is listed");
-        let product = inputs[term.input].scale.times(diagonals[at].scale());
+        let product = inputs[term.input].scale.times(scales[&term.diagonal]);
         let expected = *scale.get_or_insert(product);
         if !expected.agrees(product) {
             return Err(CkksError::ScaleMismatch { left: expected, right: product });
@@ -163,35 +150,18 @@ fn common_scale(
     scale.ok_or(CkksError::Plan("no term"))
 }
 
-/// The residues of a diagonal in tower `i` of `basis`, one of each run of equal ones, balanced.
-fn balanced(diagonal: &Diagonal, basis: Basis, i: usize, tower: &Tower, kernel: &SharedKernel) -> Vec<u64> {
-    let balance = |residues: &[u64]| residues.iter().map(|&x| kernel.balanced(x)).collect();
+/// The residues of a diagonal in tower `i` of `basis`, one of each run of equal ones, as strips hold them.
+fn words(diagonal: &Diagonal, basis: Basis, i: usize, tower: &Tower, kernel: &SharedKernel) -> Vec<u64> {
+    let words = |residues: &[u64]| residues.iter().map(|&x| kernel.word(x)).collect();
     match diagonal {
         Diagonal::Encoding(encoding) => {
             let mut residues = vec![0; encoding.coeffs.len()];
             encoding.transform_tower(tower, &mut residues);
-            balance(&residues)
+            words(&residues)
         }
         Diagonal::Plaintext(plain) => {
             let above = plain.basis().n_q - basis.n_q;
-            balance(plain.poly.tower(if i < basis.n_q { i } else { i + above }))
+            words(plain.poly.tower(if i < basis.n_q { i } else { i + above }))
         }
     }
-}
-
-/// The rotations other than zero, with their keys and permutations.
-fn steps<'a>(
-    context: &Context,
-    level: Level,
-    job: &Job,
-    keys: &'a RotationKeys,
-) -> Result<Vec<Step<'a>>, CkksError> {
-    let mut rotations: Vec<Rotation> = job.rows.iter().map(|row| row.1).filter(|r| !r.is_zero()).collect();
-    rotations.sort_unstable();
-    rotations.dedup();
-    let step = |rotation: Rotation| {
-        let automorphism = context.automorphism(rotation.galois_element(context.ring().n()));
-        Ok(Step { rotation, key: keys.get(rotation, level)?, automorphism })
-    };
-    rotations.into_iter().map(step).collect()
 }

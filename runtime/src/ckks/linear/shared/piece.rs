@@ -1,45 +1,45 @@
 //! One piece of one tower: all rotated inputs, all diagonals, then all sums.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use fhe_bytecode::Level;
-
-use crate::ckks::keys::KeySwitchKey;
-use crate::ckks::{Ciphertext, Context, Rotation};
-use crate::ring::shared::{Places, STRIP, SharedKernel, SharedList, Strip};
+use super::job::Job;
+use crate::ckks::{Ciphertext, Context};
+use crate::ring::scalar::{Mode, Term};
+use crate::ring::shared::{Partial, Places, STRIP, SharedKernel, SharedList, Strip};
 use crate::ring::{Automorphism, Tower};
 
-/// A rotated input; rows of one input follow each other.
-pub(super) struct Row<'a> {
-    pub(super) number: usize,
-    pub(super) input: &'a Ciphertext,
-    /// Position among the steps; none for the input as it is.
-    pub(super) step: Option<usize>,
+/// Sums that are worked on together.
+const BLOCK: usize = 8;
+
+/// A rotation that some inputs need, in one tower.
+pub(super) struct Step<'a> {
+    /// Both halves of the key, digit by digit.
+    pub(super) keys: Vec<[&'a [u64]; 2]>,
+    pub(super) automorphism: &'a Automorphism,
 }
 
-/// A rotation that some inputs need.
-pub(super) struct Step<'a> {
-    pub(super) rotation: Rotation,
-    pub(super) key: &'a KeySwitchKey,
-    pub(super) automorphism: Arc<Automorphism>,
+/// An input in one tower.
+pub(super) struct Input<'a> {
+    pub(super) ciphertext: &'a Ciphertext,
+    /// P times its first half; nothing modulo a special prime.
+    pub(super) first: Option<&'a [u64]>,
+    /// Its digits, and whether they are in doubles; none if it is not rotated.
+    pub(super) digits: Vec<(&'a [u64], bool)>,
 }
 
 /// One tower of the work.
 pub(super) struct PieceWork<'a> {
     pub(super) context: &'a Context,
-    pub(super) level: Level,
     pub(super) i: usize,
     pub(super) tower: &'a Tower,
     pub(super) kernel: &'a SharedKernel,
-    pub(super) rows: &'a [Row<'a>],
+    pub(super) job: &'a Job,
+    pub(super) inputs: &'a [Input<'a>],
     pub(super) steps: &'a [Step<'a>],
     pub(super) plains: &'a [Vec<u64>],
-    /// Digits of every input, and whether they are in doubles.
-    pub(super) digits: &'a [Vec<(&'a [u64], bool)>],
+    pub(super) n_sums: usize,
     /// Coefficients of a piece.
     pub(super) size: usize,
-    /// Digit times key for every digit.
-    pub(super) list: SharedList,
 }
 
 /// A piece of everything, strip by strip.
@@ -47,12 +47,13 @@ pub(super) struct Scratch {
     /// For every strip first halves of all rows, then second halves.
     rows: Vec<Strip>,
     plains: Vec<Strip>,
-    /// For every strip, step and half the digits of the key.
-    keys: Vec<Strip>,
-    /// For every strip the digits of an input; of the source pieces that its rotations need, as far as they are known.
-    digits: Vec<(Option<usize>, Vec<Strip>)>,
-    halves: [Vec<u64>; 2],
-    sums: [Vec<u64>; 2],
+    /// For every step and digit both halves of the key as doubles, on the piece that the step reads.
+    keys: Vec<u64>,
+    /// A row before its permutation, and after it.
+    before: [Vec<u64>; 2],
+    after: [Vec<u64>; 2],
+    /// For every block of sums, strip and half the sums of the block.
+    sums: Vec<Partial>,
 }
 
 /// Scratch that no thread works with; a fresh one costs as many page faults as it has pages.
@@ -74,99 +75,100 @@ impl Scratch {
         let strips = work.n_strips();
         let zeros = || [vec![0; work.size], vec![0; work.size]];
         Self {
-            rows: vec![Strip::ZERO; 2 * strips * work.rows.len()],
+            rows: vec![Strip::ZERO; 2 * strips * work.job.rows.len()],
             plains: vec![Strip::ZERO; strips * work.plains.len()],
-            keys: vec![Strip::ZERO; 2 * strips * work.steps.len() * work.n_digits()],
-            digits: Vec::new(),
-            halves: zeros(),
-            sums: zeros(),
+            keys: vec![0; 2 * work.size * work.steps.iter().map(|step| step.keys.len()).sum::<usize>()],
+            before: zeros(),
+            after: zeros(),
+            sums: vec![work.kernel.nothing(); 2 * strips * work.n_sums],
         }
     }
 }
 
 impl PieceWork<'_> {
-    fn n_digits(&self) -> usize {
-        self.list.entries.len()
-    }
-
     fn n_strips(&self) -> usize {
         self.size / STRIP
     }
 
     /// Computes piece `at` of all rows, over the key basis and times P, and writes out the diagonals.
     pub(super) fn fill(&self, at: usize, scratch: &mut Scratch) {
+        let n_rows = self.job.rows.len();
         let sources: Vec<usize> =
             self.steps.iter().map(|step| step.automorphism.source_piece(at, self.size)).collect();
         self.write_keys(&sources, &mut scratch.keys);
-        for (number, row) in self.rows.iter().enumerate() {
-            if number == 0 || self.rows[number - 1].number != row.number {
-                scratch.digits.iter_mut().for_each(|(source, _)| *source = None);
-            }
+        for row in &self.job.rows {
+            let input = &self.inputs[row.input];
             match row.step {
-                None => {
-                    for half in 0..2 {
-                        self.times_p(row.input, half, at, &mut scratch.sums[half]);
-                    }
-                }
+                None => self.times_p(input, at, &mut scratch.after),
                 Some(step) => {
-                    self.switch(row, step, sources[step], scratch);
-                    for (sums, half) in scratch.sums.iter_mut().zip(&scratch.halves) {
-                        self.steps[step].automorphism.apply_piece(at, sums, half);
+                    self.switch(input, (step, sources[step]), &scratch.keys, &mut scratch.before);
+                    for (after, before) in scratch.after.iter_mut().zip(&scratch.before) {
+                        self.steps[step].automorphism.apply_piece(at, after, before);
                     }
                 }
             }
-            for (half, residues) in scratch.sums.iter().enumerate() {
-                let places = Places { first: half * self.rows.len() + number, step: 2 * self.rows.len() };
-                self.kernel.place(&mut scratch.rows, places, residues, false);
+            for (half, residues) in scratch.after.iter().enumerate() {
+                let places = Places { first: half * n_rows + row.place, step: 2 * n_rows };
+                self.kernel.place(&mut scratch.rows, places, residues);
             }
         }
         self.write_plains(at, &mut scratch.plains);
     }
 
-    /// Writes out the pieces of the keys that rotations into this piece read.
-    fn write_keys(&self, sources: &[usize], keys: &mut [Strip]) {
-        let step_size = 2 * self.n_digits();
-        for (number, (step, source)) in self.steps.iter().zip(sources).enumerate() {
+    /// out ← P·c on a piece of an input; nothing is there modulo a special prime.
+    fn times_p(&self, input: &Input<'_>, piece: usize, out: &mut [Vec<u64>; 2]) {
+        let Some(first) = input.first else {
+            return out.iter_mut().for_each(|half| half.fill(0));
+        };
+        let range = piece * self.size..(piece + 1) * self.size;
+        out[0].copy_from_slice(&first[range.clone()]);
+        out[1].copy_from_slice(&input.ciphertext.polys[1].tower(self.i)[range]);
+        self.tower.kernels.mul_scalar_assign(&mut out[1], self.context.p(self.i));
+    }
+
+    /// Writes out the pieces of the keys that rotations into a piece read.
+    fn write_keys(&self, sources: &[usize], keys: &mut [u64]) {
+        let mut keys = keys.chunks_exact_mut(self.size);
+        for (step, source) in self.steps.iter().zip(sources) {
             let range = source * self.size..(source + 1) * self.size;
-            for digit in 0..self.n_digits() {
-                for (half, key) in step.key.tower(digit, self.level, self.i).into_iter().enumerate() {
-                    let first = number * step_size + half * self.n_digits() + digit;
-                    let places = Places { first, step: self.steps.len() * step_size };
-                    self.kernel.place(keys, places, &key[range.clone()], false);
-                }
+            for (half, out) in step.keys.iter().flatten().zip(&mut keys) {
+                self.tower.kernels.doubles_into(out, &half[range.clone()]);
             }
         }
     }
 
-    /// halves ← (P·c₀, 0) + Σ digit·key on a piece of an input, before the permutation.
-    fn switch(&self, row: &Row<'_>, step: usize, source: usize, scratch: &mut Scratch) {
-        let n_digits = self.n_digits();
-        let known = scratch.digits.iter().position(|(piece, _)| *piece == Some(source));
-        let at = known.unwrap_or_else(|| {
-            let free = scratch.digits.iter().position(|(piece, _)| piece.is_none());
-            let at = free.unwrap_or_else(|| {
-                scratch.digits.push((None, vec![Strip::ZERO; self.n_strips() * n_digits]));
-                scratch.digits.len() - 1
-            });
-            let range = source * self.size..(source + 1) * self.size;
-            for (digit, &(residues, doubles)) in self.digits[row.number].iter().enumerate() {
-                let places = Places { first: digit, step: n_digits };
-                self.kernel.place(&mut scratch.digits[at].1, places, &residues[range.clone()], doubles);
+    /// out ← (P·c₀, 0) + Σ digit·key on a piece of an input, before the permutation.
+    fn switch(
+        &self,
+        input: &Input<'_>,
+        (step, piece): (usize, usize),
+        keys: &[u64],
+        out: &mut [Vec<u64>; 2],
+    ) {
+        let range = piece * self.size..(piece + 1) * self.size;
+        let n_digits = input.digits.len();
+        let keys = keys[2 * step * n_digits * self.size..].chunks_exact(2 * self.size);
+        let terms: Vec<Term<'_>> = input
+            .digits
+            .iter()
+            .zip(keys)
+            .map(|(&(x, doubles), key)| Term {
+                x: &x[range.clone()],
+                doubles,
+                y: [&key[..self.size], &key[self.size..]],
+                y_doubles: true,
+            })
+            .collect();
+        let [first, second] = out;
+        let mode = match input.first {
+            None => Mode::Set,
+            Some(times_p) => {
+                first.copy_from_slice(&times_p[range.clone()]);
+                second.fill(0);
+                Mode::Add
             }
-            scratch.digits[at].0 = Some(source);
-            at
-        });
-        for strip in 0..self.n_strips() {
-            let digits = &scratch.digits[at].1[strip * n_digits..(strip + 1) * n_digits];
-            for (half, sums) in scratch.halves.iter_mut().enumerate() {
-                let first = ((strip * self.steps.len() + step) * 2 + half) * n_digits;
-                let keys = &scratch.keys[first..first + n_digits];
-                let out = &mut sums.as_chunks_mut::<STRIP>().0[strip];
-                self.kernel.sum_products(out, &self.list, digits, keys);
-            }
-        }
-        self.times_p(row.input, 0, source, &mut scratch.sums[0]);
-        self.tower.kernels.add_assign(&mut scratch.halves[0], &scratch.sums[0]);
+        };
+        self.tower.kernels.dot2([first, second], &terms, mode);
     }
 
     fn write_plains(&self, at: usize, strips: &mut [Strip]) {
@@ -191,25 +193,32 @@ impl PieceWork<'_> {
         }
     }
 
-    /// out ← P·c on a piece of a half of an input; nothing is there modulo a special prime.
-    fn times_p(&self, input: &Ciphertext, half: usize, piece: usize, out: &mut [u64]) {
-        if self.i >= self.level.n_towers() {
-            return out.fill(0);
+    /// All sums on a piece. A strip of the rows of a part stays in the first cache while a block of sums reads it, and the
+    /// lists of the block stay there for all strips.
+    pub(super) fn sum(&self, scratch: &mut Scratch, targets: &mut [&mut [u64]]) {
+        let (n_rows, n_plains) = (self.job.rows.len(), self.plains.len());
+        let n_halves = 2 * self.n_strips();
+        let (rows, plains) = (&scratch.rows, &scratch.plains);
+        scratch.sums.fill(self.kernel.nothing());
+        let mut used = 0;
+        for part in &self.job.parts {
+            let blocks = part.lists.chunks(BLOCK).zip(scratch.sums.chunks_mut(BLOCK * n_halves));
+            for (lists, sums) in blocks {
+                for (at, sums) in sums.chunks_exact_mut(lists.len()).enumerate() {
+                    let rows = &rows[at * n_rows..(at + 1) * n_rows][part.rows.clone()];
+                    let plains = &plains[at / 2 * n_plains..(at / 2 + 1) * n_plains][part.diagonals.clone()];
+                    for (sum, list) in sums.iter_mut().zip(lists) {
+                        self.kernel.sum_products(sum, used, list, rows, plains);
+                    }
+                }
+            }
+            used += part.lists.iter().map(SharedList::len).max().unwrap_or(0);
         }
-        out.copy_from_slice(&input.polys[half].tower(self.i)[piece * self.size..(piece + 1) * self.size]);
-        self.tower.kernels.mul_scalar_assign(out, self.context.p(self.i));
-    }
-
-    /// All sums on a piece.
-    pub(super) fn sum(&self, lists: &[SharedList], scratch: &Scratch, targets: &mut [&mut [u64]]) {
-        let (n_rows, n_plains) = (self.rows.len(), self.plains.len());
-        for strip in 0..self.n_strips() {
-            let plains = &scratch.plains[strip * n_plains..(strip + 1) * n_plains];
-            for half in 0..2 {
-                let rows = &scratch.rows[(2 * strip + half) * n_rows..(2 * strip + half + 1) * n_rows];
-                for (list, halves) in lists.iter().zip(targets.chunks_exact_mut(2)) {
-                    let out = &mut halves[half].as_chunks_mut::<STRIP>().0[strip];
-                    self.kernel.sum_products(out, list, rows, plains);
+        let blocks = scratch.sums.chunks(BLOCK * n_halves).zip(targets.chunks_mut(2 * BLOCK));
+        for (sums, targets) in blocks {
+            for (at, sums) in sums.chunks_exact(targets.len() / 2).enumerate() {
+                for (sum, halves) in sums.iter().zip(targets.chunks_exact_mut(2)) {
+                    self.kernel.reduce(&mut halves[at % 2].as_chunks_mut::<STRIP>().0[at / 2], sum);
                 }
             }
         }

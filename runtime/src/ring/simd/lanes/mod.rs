@@ -6,9 +6,11 @@
 
 mod avx2;
 mod avx512;
+mod ifma;
 
 pub use avx2::Avx2;
 pub use avx512::Avx512;
+pub use ifma::Ifma;
 
 /// A vector width.
 pub trait Lanes: Copy + std::fmt::Debug + Send + Sync + 'static {
