@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from fhec_training.fit import fit_relu
 
@@ -17,9 +17,9 @@ WARM_UP = (1 / 100, 1 / 50, 1 / 10, 1 / 5)
 class PolyActivation(nn.Module):
     """ReLU fitted by a polynomial on [-c, c] whose coefficients are integers over 2**bits.
 
-    In training the module notes how far its input leaves [-c, c] (the norm that `clip_range_penalty`
-    averages) and only then clips it, unless `clipping` was switched off. In evaluation it is the polynomial and nothing else, which is what
-    is exported and what runs encrypted.
+    In training the module notes how far its input leaves [-margin, margin] (the norm that `clip_range_penalty`
+    averages) and only then clips it to [-clip, clip]; both are c unless they are set, and an infinite `clip` clips
+    nothing. In evaluation it is the polynomial and nothing else, which is what is exported and what runs encrypted.
     """
 
     def __init__(self, degree: int = 2, c: float = 2.0, bits: int = 10) -> None:
@@ -27,43 +27,18 @@ class PolyActivation(nn.Module):
         self.c, self.bits = float(c), bits
         self.integers = fit_relu(degree, self.c, bits)
         self.coefficients = tuple(a / (1 << bits) for a in self.integers)
-        self.clipping = True
+        self.margin = self.clip = self.c
         self.excesses: list[Tensor] = []
 
     def forward(self, z: Tensor) -> Tensor:
         if not self.training:
             return horner(self.coefficients, z)
-        value, excess = _ClippedPolynomial.apply(z, self.coefficients, self.c)
-        self.excesses.append(excess)
-        return value if self.clipping else horner(self.coefficients, z)
+        # The norm has gradient zero where nothing leaves the range.
+        self.excesses.append(torch.linalg.vector_norm(z - z.clamp(-self.margin, self.margin)))
+        return horner(self.coefficients, z.clamp(-self.clip, self.clip) if isfinite(self.clip) else z)
 
     def extra_repr(self) -> str:
         return f"integers={self.integers}, c={self.c:g}, bits={self.bits}"
-
-
-class _ClippedPolynomial(torch.autograd.Function):
-    """z -> (p(clip(z)), ||z - clip(z)||_2), with few passes over memory in either direction.
-
-    softshrink(z, c) is z - clip(z), and hardtanh is the clip itself. The norm has gradient zero at zero.
-    """
-
-    @staticmethod
-    def forward(ctx, z: Tensor, coefficients: tuple[float, ...], c: float) -> tuple[Tensor, Tensor]:
-        clipped = F.hardtanh(z, -c, c)
-        excess = torch.linalg.vector_norm(F.softshrink(z, c))
-        ctx.save_for_backward(z, clipped, excess)
-        ctx.derivative = [k * a for k, a in enumerate(coefficients)][1:]
-        ctx.c = c
-        return horner(coefficients, clipped), excess
-
-    @staticmethod
-    def backward(ctx, value_grad: Tensor, excess_grad: Tensor) -> tuple[Tensor, None, None]:
-        z, clipped, excess = ctx.saved_tensors
-        slope = horner(ctx.derivative, clipped).mul_(value_grad)
-        gradient = torch.ops.aten.hardtanh_backward(slope, z, -ctx.c, ctx.c)
-        if excess > 0:
-            gradient.add_(F.softshrink(z, ctx.c), alpha=(excess_grad / excess).item())
-        return gradient, None, None
 
 
 def horner(coefficients: Sequence[float], x: Tensor) -> Tensor:
@@ -103,7 +78,7 @@ def activations(model: nn.Module) -> dict[str, PolyActivation]:
 
 
 def clip_range_penalty(model: nn.Module) -> Tensor:
-    """Mean over all activations of ||z - clip(z)||_2 in the forward pass just made in training mode.
+    """Mean over all activations of the norm of what leaves the range, ||z - clip(z)||_2, in the forward pass just made in training mode.
 
     Must be called once after each such pass: it takes what the activations noted, and leaves them empty.
     """

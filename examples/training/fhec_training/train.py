@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from math import inf
 from pathlib import Path
 
 import torch
@@ -55,6 +56,7 @@ class Run:
         torch.manual_seed(options.seed)
         self.network = self.recipe.network()
         start_batch_norms(self.network, options.bn_start)
+        self.forward = torch.compile(self.network) if options.compile else self.network
         self.optimizer = torch.optim.SGD(_parameter_groups(self.network, options.weight_decay), momentum=0.9, nesterov=True)
         self.epoch, seconds = 0, 0.0
         if self.path.exists():
@@ -107,9 +109,9 @@ class Run:
     def step(self, indices: torch.Tensor, jitter: torch.Generator, lr: float, zeta: float, epoch: float) -> list[float]:
         """One optimizer step; returns loss, penalty and accuracy of the batch over all processes."""
         options = self.options
-        clipping = self.agreed_progress < options.clip_until
+        clip = options.c if self.agreed_progress < options.clip_until else options.late_clip
         for activation in activations(self.network).values():
-            activation.clipping = clipping
+            activation.margin, activation.clip = options.margin * options.c, clip
         images = data.augment(self.train_data.images[indices], options.padding, self.description.flips, jitter)
         inputs = self.description.normalize(images)
         if self.agreed_progress < options.small_until:
@@ -117,7 +119,7 @@ class Run:
         inputs = inputs.contiguous(memory_format=torch.channels_last)
         labels = self.train_data.labels[indices]
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
-            logits = self.network(inputs)
+            logits = self.forward(inputs)
         loss = F.cross_entropy(logits.float(), labels, weight=self.class_weights)
         penalty = clip_range_penalty(self.network)
         self.optimizer.zero_grad(set_to_none=True)
@@ -192,7 +194,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--bits", type=int, default=10, help="fractional bits of the activation's coefficients")
     add("--zeta", type=float, default=0.001, help="strength of the clip-range penalty")
     add("--no-warm-up", dest="warm_up", action="store_false", help="full zeta from the first epoch; fits a small --bn-start")
-    add("--clip-until", type=float, default=1.0, help="part of the run after which training no longer clips")
+    add("--margin", type=float, default=1.0, help="part of [-c, c] beyond which the penalty counts")
+    add("--clip-until", type=float, default=1.0, help="part of the run in which training clips to [-c, c]")
+    add("--late-clip", type=float, default=inf, help="bound of the clipping after that; none unless given")
     add("--width", type=float, default=1.0, help="factor of all channel counts")
     add("--epochs", type=float, default=50)
     add("--minutes", type=float, help="end, annealed, after this time if the epochs are not done by then")
@@ -206,6 +210,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--small-until", type=float, default=0.0, help="part of the run on images of --small-size")
     add("--seed", type=int, default=0)
     add("--bf16", action="store_true", help="bfloat16 autocast; pays off only where the CPU has such instructions")
+    add("--compile", action="store_true", help="merge element-wise operations first (a minute, and a C++ compiler); 1.4 times as fast")
     add("--processes", type=int, default=1, help="data-parallel processes of one thread each")
     return parser.parse_args(arguments)
 
