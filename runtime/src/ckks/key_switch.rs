@@ -77,51 +77,73 @@ impl Digits<'_> {
     }
 }
 
+/// Coefficients of a tower that all keys are multiplied with before the next: so many of all digits stay in the second cache.
+const PIECE: usize = 1 << 11;
+
 /// Both halves of Σ digitⱼ·keyⱼ over the key basis, for each key.
 pub(super) fn multiply(context: &Context, digits: &Digits<'_>, switches: &[Switch<'_>]) -> Vec<Halves> {
     let ring = context.ring();
     let (n, basis) = (ring.n(), context.key_basis(digits.level));
+    let piece = PIECE.min(n);
+    let targets: Vec<Vec<usize>> = switches.iter().map(|switch| switch.targets(n / piece, piece)).collect();
     let mut sums: Vec<Halves> = switches.iter().map(|_| [ring.unset(basis), ring.unset(basis)]).collect();
-    by_tower(&mut sums, n, basis).into_par_iter().enumerate().for_each(|(i, sums)| {
-        let mut scratch = Buffer::unset((digits.lifted.len() + 2) * n);
-        let (own, scratch) = scratch.split_at_mut(2 * n);
-        let transforms = digits.transform(context, i, scratch);
-        for (switch, sums) in switches.iter().zip(sums) {
-            let terms: Vec<Term<'_>> = transforms
-                .iter()
-                .enumerate()
-                .map(|(digit, &(x, doubles))| Term {
-                    x,
-                    doubles,
-                    y: switch.key.tower(digit, digits.level, i),
-                    y_doubles: false,
-                })
-                .collect();
-            let kernels = &ring.tower(basis, i).kernels;
-            let dot = |[a, b]: [&mut [u64]; 2]| {
-                let mode = match switch.first {
-                    Some(first) => {
-                        a.copy_from_slice(first.tower(i));
-                        b.fill(0);
-                        Mode::Add
-                    }
-                    None => Mode::Set,
+    by_tower(&mut sums, n, basis).into_par_iter().enumerate().for_each(|(i, mut sums)| {
+        let mut scratch = Buffer::unset(digits.lifted.len() * n);
+        let mut own = Buffer::unset(2 * piece);
+        let (first, second) = own.split_at_mut(piece);
+        let transforms = digits.transform(context, i, &mut scratch);
+        let kernels = &ring.tower(basis, i).kernels;
+        for at in 0..n / piece {
+            let range = at * piece..(at + 1) * piece;
+            for ((switch, sums), targets) in switches.iter().zip(&mut sums).zip(&targets) {
+                let terms: Vec<Term<'_>> = transforms
+                    .iter()
+                    .enumerate()
+                    .map(|(digit, &(x, doubles))| Term {
+                        x: &x[range.clone()],
+                        doubles,
+                        y: switch.key.tower(digit, digits.level, i).map(|half| &half[range.clone()]),
+                        y_doubles: false,
+                    })
+                    .collect();
+                let dot = |[a, b]: [&mut [u64]; 2]| {
+                    let mode = match switch.first {
+                        Some(first) => {
+                            a.copy_from_slice(&first.tower(i)[range.clone()]);
+                            b.fill(0);
+                            Mode::Add
+                        }
+                        None => Mode::Set,
+                    };
+                    kernels.dot2([a, b], &terms, mode);
                 };
-                kernels.dot2([a, b], &terms, mode);
-            };
-            match &switch.permute {
-                None => dot(sums),
-                Some(automorphism) => {
-                    let (first, second) = own.split_at_mut(n);
-                    dot([first, second]);
-                    sums.into_iter()
-                        .zip(own.chunks_exact(n))
-                        .for_each(|(sum, own)| automorphism.apply(sum, own));
+                let target = targets[at] * piece..(targets[at] + 1) * piece;
+                let result = sums.each_mut().map(|sum| &mut sum[target.clone()]);
+                match &switch.permute {
+                    None => dot(result),
+                    Some(automorphism) => {
+                        dot([&mut *first, &mut *second]);
+                        result
+                            .into_iter()
+                            .zip([&*first, &*second])
+                            .for_each(|(result, own)| automorphism.apply_piece(targets[at], result, own));
+                    }
                 }
             }
         }
     });
     sums
+}
+
+impl Switch<'_> {
+    /// For each of so many pieces of the digits, the piece of the result that it goes to.
+    fn targets(&self, n_pieces: usize, piece: usize) -> Vec<usize> {
+        let mut targets: Vec<usize> = (0..n_pieces).collect();
+        if let Some(automorphism) = &self.permute {
+            (0..n_pieces).for_each(|target| targets[automorphism.source_piece(target, piece)] = target);
+        }
+        targets
+    }
 }
 
 /// For each tower, its part of every pair of halves.

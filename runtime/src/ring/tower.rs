@@ -166,6 +166,22 @@ impl Ring {
         out
     }
 
+    /// a·b for each a, all over one basis; a tower of b is read once for all of them.
+    pub fn mul_each(&self, a: &[Poly<NttForm>], b: &Poly<NttForm>) -> Vec<Poly<NttForm>> {
+        let mut products: Vec<Poly<NttForm>> = a.iter().map(|a| self.unset(a.basis())).collect();
+        let Some(basis) = a.first().map(Poly::basis) else { return products };
+        let mut towers: Vec<Vec<&mut [u64]>> = (0..basis.len()).map(|_| Vec::new()).collect();
+        for product in &mut products {
+            let parts = product.data_mut().chunks_exact_mut(self.n);
+            towers.iter_mut().zip(parts).for_each(|(tower, part)| tower.push(part));
+        }
+        towers.into_par_iter().enumerate().for_each(|(i, parts)| {
+            let kernels = &self.tower(basis, i).kernels;
+            parts.into_iter().zip(a).for_each(|(out, a)| kernels.mul_into(out, a.tower(i), b.tower(i)));
+        });
+        products
+    }
+
     /// Whether every residue is below its prime.
     pub fn is_reduced<F>(&self, poly: &Poly<F>) -> bool {
         (0..poly.basis().len()).all(|i| {

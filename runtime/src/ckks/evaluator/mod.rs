@@ -91,7 +91,7 @@ impl<'a> Evaluator<'a> {
     /// When the plaintext lacks towers.
     pub fn mul_plain(&self, a: &Ciphertext, b: &Plaintext) -> Result<Ciphertext, CkksError> {
         self.check_plain(a, b)?;
-        let polys = a.polys.iter().map(|poly| self.context.ring().mul(poly, &b.poly)).collect();
+        let polys = self.context.ring().mul_each(&a.polys, &b.poly);
         Ok(Ciphertext { polys, level: a.level, scale: a.scale.times(b.scale) })
     }
 

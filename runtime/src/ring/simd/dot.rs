@@ -18,9 +18,9 @@ pub(super) struct FmaDot {
     anchor: f64,
 }
 
-/// How many pairs of vectors ahead the second factors are asked for. They are keys, which come from memory, two
-/// streams per term: too many for a CPU to follow by itself.
-const AHEAD: usize = 8;
+/// How many words ahead the second factors are asked for. They are keys, which come from memory, two streams per term:
+/// too many for a CPU to follow by itself.
+const AHEAD: usize = 128;
 
 /// One term as pairs of vectors: a cache line of residues, or two.
 struct Row<'a, S: Lanes> {
@@ -114,7 +114,7 @@ fn batch<S: Lanes, const FULL: bool, const DOUBLES: bool>(
                 x = [from_int(s, x[0]), from_int(s, x[1])];
             }
             for h in 0..2 {
-                prefetch(row.y[h], i + AHEAD);
+                prefetch(row.y[h], i + AHEAD / (2 * S::WIDTH));
                 for j in 0..2 {
                     let bits = s.load(&row.y[h][i][j]);
                     let y = if DOUBLES || row.y_doubles { bits } else { from_int(s, bits) };

@@ -87,10 +87,14 @@ pub(super) fn bits_mut(x: &mut [f64]) -> &mut [u64] {
     unsafe { std::slice::from_raw_parts_mut(x.as_mut_ptr().cast(), x.len()) }
 }
 
-/// Asks for the cache line of entry `i`, which may lie past the end.
+/// Asks for the cache lines of entry `i`, which may lie past the end.
 #[inline(always)]
 pub(super) fn prefetch<T>(x: &[T], i: usize) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: every x86-64 CPU has the instruction, and it reads nothing: any address will do.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(x.as_ptr().wrapping_add(i).cast()) }
+    const LINE: usize = 64;
+    let entry = x.as_ptr().wrapping_add(i).cast::<i8>();
+    for line in 0..size_of::<T>().div_ceil(LINE) {
+        // SAFETY: every x86-64 CPU has the instruction, and it reads nothing: any address will do.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(entry.wrapping_add(line * LINE)) }
+    }
 }
