@@ -77,6 +77,17 @@ impl<S: Lanes> Prime<S> {
         s.add(s.neg_mul_add(k, self.p, high), low)
     }
 
+    /// As [`Prime::mul_factor`] for |a| ≤ 2^52, with an instruction less. Output at most (1/2 + |a|·2^-53)·p.
+    #[inline(always)]
+    pub(super) fn mul_factor_short(&self, a: S::V, factor: &Factor<S>) -> S::V {
+        let s = self.s;
+        let magic = s.splat(ROUNDER);
+        let high = s.mul(a, factor.w);
+        let k = s.sub(s.mul_add(a, factor.quotient, magic), magic);
+        let low = s.mul_sub(a, factor.w, high);
+        s.add(s.neg_mul_add(k, self.p, high), low)
+    }
+
     /// a·b for |a·b| < p·2^52. Output at most (1/2 + 3·|a·b|/p·2^-53)·p.
     #[inline(always)]
     pub(super) fn mul(&self, a: S::V, b: S::V) -> S::V {
@@ -91,7 +102,8 @@ impl<S: Lanes> Prime<S> {
     #[inline(always)]
     pub(super) fn balance(&self, a: S::V) -> S::V {
         let s = self.s;
-        let k = s.round(s.mul(a, self.inv));
+        let magic = s.splat(ROUNDER);
+        let k = s.sub(s.mul_add(a, self.inv, magic), magic);
         s.neg_mul_add(k, self.p, a)
     }
 

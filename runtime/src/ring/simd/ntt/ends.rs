@@ -46,9 +46,10 @@ impl<S: Lanes, const K: usize> Source<S> for Converted<'_, S, K> {
     #[inline(always)]
     fn read<const LARGE: bool>(&self, prime: &Prime<S>, i: usize, _: &S::Words) -> S::V {
         let s = prime.s;
-        let mut sum = prime.mul_factor(from_signed(s, s.load(&self.y[0][i])), &self.constants[0]);
+        let mut sum = prime.mul_factor_short(from_signed(s, s.load(&self.y[0][i])), &self.constants[0]);
         for k in 1..K {
-            sum = s.add(sum, prime.mul_factor(from_signed(s, s.load(&self.y[k][i])), &self.constants[k]));
+            sum =
+                s.add(sum, prime.mul_factor_short(from_signed(s, s.load(&self.y[k][i])), &self.constants[k]));
         }
         if LARGE && K > 1 { prime.balance(sum) } else { sum }
     }
@@ -66,7 +67,7 @@ impl<S: Lanes> Source<S> for ConvertedMany<'_, S> {
         let s = prime.s;
         let mut sum = s.splat(0.0);
         for (y, constant) in self.y.iter().zip(self.constants) {
-            sum = prime.balance(s.add(sum, prime.mul_factor(from_signed(s, s.load(&y[i])), constant)));
+            sum = prime.balance(s.add(sum, prime.mul_factor_short(from_signed(s, s.load(&y[i])), constant)));
         }
         sum
     }
@@ -104,6 +105,6 @@ impl<S: Lanes> Sink<S> for Divided<'_, S> {
         let s = prime.s;
         let a = from_int(s, s.load(&self.a[i]));
         let difference = s.sub(a, if LARGE { prime.balance(x) } else { x });
-        prime.canonical_small(prime.mul_factor(difference, &self.w))
+        prime.canonical_small(prime.mul_factor_short(difference, &self.w))
     }
 }
