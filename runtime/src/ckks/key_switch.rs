@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::Context;
 use super::keys::KeySwitchKey;
-use crate::ring::scalar::{End, Mode, Term};
+use crate::ring::scalar::{End, Start, Term};
 use crate::ring::{Automorphism, Basis, Buffer, Lifted, NttForm, Poly};
 
 /// Both halves of a ciphertext over some basis.
@@ -106,23 +106,16 @@ pub(super) fn multiply(context: &Context, digits: &Digits<'_>, switches: &[Switc
                         y_doubles: false,
                     })
                     .collect();
-                let dot = |[a, b]: [&mut [u64]; 2]| {
-                    let mode = match switch.first {
-                        Some(first) => {
-                            a.copy_from_slice(&first.tower(i)[range.clone()]);
-                            b.fill(0);
-                            Mode::Add
-                        }
-                        None => Mode::Set,
-                    };
-                    kernels.dot2([a, b], &terms, mode);
+                let start = match switch.first {
+                    Some(first) => Start::First(&first.tower(i)[range.clone()]),
+                    None => Start::Zero,
                 };
                 let target = targets[at] * piece..(targets[at] + 1) * piece;
                 let result = sums.each_mut().map(|sum| &mut sum[target.clone()]);
                 match &switch.permute {
-                    None => dot(result),
+                    None => kernels.dot2(result, &terms, start),
                     Some(automorphism) => {
-                        dot([&mut *first, &mut *second]);
+                        kernels.dot2([&mut *first, &mut *second], &terms, start);
                         result
                             .into_iter()
                             .zip([&*first, &*second])

@@ -1,7 +1,7 @@
 //! The element-wise kernels of one prime, scalar or SIMD, chosen once.
 
 use super::modulus::{Modulus, ShoupConstant};
-use super::scalar::{self, Mode, Term};
+use super::scalar::{self, Start, Term};
 use super::simd;
 
 /// Which instructions a ring may use.
@@ -115,13 +115,13 @@ impl Kernels {
         scalar::sub_mul_scalar_from(self.modulus, b, a, w);
     }
 
-    /// sums\[h\] ← Σ x·y\[h\], plus what it held if the mode says so.
-    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
+    /// sums\[h\] ← Σ x·y\[h\], plus what they start from.
+    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], start: Start<'_>) {
         #[cfg(target_arch = "x86_64")]
         if let Some(fma) = &self.fma {
-            return fma.dot2(sums, terms, mode);
+            return fma.dot2(sums, terms, start);
         }
-        scalar::dot2(self.modulus, sums, terms, mode);
+        scalar::dot2(self.modulus, sums, terms, start);
     }
 
     /// Residues below 2^52 as the bits of doubles.

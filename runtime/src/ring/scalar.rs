@@ -44,13 +44,15 @@ pub enum End<'a> {
     },
 }
 
-/// Whether a kernel replaces what its result held or adds to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// The old contents do not matter.
-    Set,
-    /// The old contents, in [0, q), are a summand.
-    Add,
+/// What the sums of an inner product start from.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// Nothing.
+    Zero,
+    /// What the sums hold.
+    Sums,
+    /// The first from these residues, the second from nothing.
+    First(&'a [u64]),
 }
 
 /// a ← a + b.
@@ -96,13 +98,15 @@ pub fn sub_mul_scalar_from(q: Modulus, b: &mut [u64], a: &[u64], w: ShoupConstan
     b.iter_mut().zip(a).for_each(|(b, &a)| *b = q.mul_shoup(a + q.value() - *b, w));
 }
 
-/// sums\[h\] ← Σ x·y\[h\] over the terms, plus what it held if the mode says so.
-pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
+/// sums\[h\] ← Σ x·y\[h\] over the terms, plus what they start from.
+pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>], start: Start<'_>) {
     // Sixteen products of 61-bit residues stay below 2^126.
     const BATCH: usize = 16;
     for (h, sum) in sums.into_iter().enumerate() {
-        if mode == Mode::Set {
-            sum.fill(0);
+        match start {
+            Start::Sums => {}
+            Start::First(first) if h == 0 => sum.copy_from_slice(first),
+            Start::Zero | Start::First(_) => sum.fill(0),
         }
         for batch in terms.chunks(BATCH) {
             for (i, sum) in sum.iter_mut().enumerate() {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use fhe_bytecode::{CostModel, Scale};
 use fhe_runtime::ckks::{CkksError, Context};
-use fhe_runtime::ring::scalar::{End, Mode, Term};
+use fhe_runtime::ring::scalar::{End, Start, Term};
 use fhe_runtime::ring::{Automorphism, BaseConverter};
 
 use super::processor::processor_time;
@@ -101,7 +101,7 @@ impl Kernels {
                 let terms: Vec<Term<'_>> = (0..TERMS)
                     .map(|t| Term { x: x(t), doubles: true, y: [y(2 * t), y(2 * t + 1)], y_doubles: false })
                     .collect();
-                tower.kernels.dot2([&mut first[..len], &mut second[..len]], &terms, Mode::Add);
+                tower.kernels.dot2([&mut first[..len], &mut second[..len]], &terms, Start::Sums);
             }) / (len * TERMS) as f64
         };
         let near = dot(NEAR, &mut std::iter::repeat(0));

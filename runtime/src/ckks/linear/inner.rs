@@ -10,7 +10,7 @@ use super::{Diagonal, LinearPlan, LinearTerm, PlaintextSource};
 use crate::ckks::ciphertext::Ciphertext;
 use crate::ckks::key_switch::{Halves, by_tower};
 use crate::ckks::{CkksError, Context, Rotation, RotationKeys};
-use crate::ring::scalar::{Mode, Term};
+use crate::ring::scalar::{Start, Term};
 use crate::ring::{Buffer, Tower};
 
 /// Transformed diagonals that meet one inner product; more would leave the second cache.
@@ -171,7 +171,7 @@ fn multiply_accumulate(
                         }
                     })
                     .collect();
-                tower.kernels.dot2([&mut *first, &mut *second], &terms, Mode::Add);
+                tower.kernels.dot2([&mut *first, &mut *second], &terms, Start::Sums);
             }
         }
     });

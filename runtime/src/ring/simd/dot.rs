@@ -6,7 +6,7 @@
 use super::lanes::{Lanes, prefetch};
 use super::prime::{Prime, SMALL_PRIME_BOUND, from_int, load_int};
 use crate::ring::modulus::Modulus;
-use crate::ring::scalar::{self, Mode, Term};
+use crate::ring::scalar::{self, Start, Term};
 
 /// The inner-product kernel of one prime.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,13 @@ impl FmaDot {
     }
 
     /// See [`scalar::dot2`].
-    pub(super) fn dot2<S: Lanes>(&self, s: S, sums: [&mut [u64]; 2], terms: &[Term<'_>], mut mode: Mode) {
+    pub(super) fn dot2<S: Lanes>(
+        &self,
+        s: S,
+        sums: [&mut [u64]; 2],
+        terms: &[Term<'_>],
+        mut start: Start<'_>,
+    ) {
         let n = sums[0].len();
         let fits =
             |term: &Term<'_>| term.y[0].len() == n && term.y[1].len() == n && n.is_multiple_of(term.x.len());
@@ -51,8 +57,9 @@ impl FmaDot {
             || !n.is_multiple_of(2 * S::WIDTH)
             || sums[1].len() != n
             || !terms.iter().all(fits)
+            || matches!(start, Start::First(first) if first.len() != n)
         {
-            return scalar::dot2(self.q, sums, terms, mode);
+            return scalar::dot2(self.q, sums, terms, start);
         }
         let rows: Vec<Row<'_, S>> = terms
             .iter()
@@ -71,15 +78,15 @@ impl FmaDot {
                 || {
                     let sums = [&mut *first, &mut *second];
                     if rows.iter().any(|row| row.run > 1) {
-                        batch::<S, false, false>(s, self, sums, rows, mode);
+                        batch::<S, false, false>(s, self, sums, rows, start);
                     } else if rows.iter().all(|row| row.y_doubles) {
-                        batch::<S, true, true>(s, self, sums, rows, mode);
+                        batch::<S, true, true>(s, self, sums, rows, start);
                     } else {
-                        batch::<S, true, false>(s, self, sums, rows, mode);
+                        batch::<S, true, false>(s, self, sums, rows, start);
                     }
                 },
             );
-            mode = Mode::Add;
+            start = Start::Sums;
         }
     }
 }
@@ -91,21 +98,29 @@ fn batch<S: Lanes, const FULL: bool, const DOUBLES: bool>(
     plan: &FmaDot,
     sums: [&mut [u64]; 2],
     rows: &[Row<'_, S>],
-    mode: Mode,
+    start: Start<'_>,
 ) {
     let prime = Prime::new(s, plan.q.value());
-    let start = s.splat(plan.anchor);
+    let anchor = s.splat(plan.anchor);
+    let starts = match start {
+        Start::First(first) => S::words(first).0.as_chunks::<2>().0,
+        Start::Zero | Start::Sums => &[],
+    };
     let [first, second] = sums;
     let first = S::words_mut(first).0.as_chunks_mut::<2>().0;
     let second = S::words_mut(second).0.as_chunks_mut::<2>().0;
     for (i, (first, second)) in first.iter_mut().zip(second).enumerate() {
-        let mut high = [[start; 2]; 2];
+        let mut high = [[anchor; 2]; 2];
         let mut low = [[s.splat(0.0); 2]; 2];
-        if mode == Mode::Add {
-            low = [
-                [load_int(s, &first[0]), load_int(s, &first[1])],
-                [load_int(s, &second[0]), load_int(s, &second[1])],
-            ];
+        match start {
+            Start::Zero => {}
+            Start::Sums => {
+                low = [
+                    [load_int(s, &first[0]), load_int(s, &first[1])],
+                    [load_int(s, &second[0]), load_int(s, &second[1])],
+                ];
+            }
+            Start::First(_) => low[0] = [load_int(s, &starts[i][0]), load_int(s, &starts[i][1])],
         }
         for row in rows {
             let run = if FULL { 1 } else { row.run };
@@ -123,8 +138,8 @@ fn batch<S: Lanes, const FULL: bool, const DOUBLES: bool>(
             }
         }
         for j in 0..2 {
-            s.store(&mut first[j], finish(&prime, start, high[0][j], low[0][j]));
-            s.store(&mut second[j], finish(&prime, start, high[1][j], low[1][j]));
+            s.store(&mut first[j], finish(&prime, anchor, high[0][j], low[0][j]));
+            s.store(&mut second[j], finish(&prime, anchor, high[1][j], low[1][j]));
         }
     }
 }

@@ -6,7 +6,7 @@ use super::prime::{Factor, Prime, from_int, load_int};
 use super::width::with_width;
 use super::{FMA_PRIME_BOUND, Width};
 use crate::ring::modulus::{Modulus, ShoupConstant};
-use crate::ring::scalar::{self, Mode, Term};
+use crate::ring::scalar::{self, Start, Term};
 
 /// Element-wise operations in double precision; every result has the bits of [`scalar`].
 #[derive(Clone, Debug)]
@@ -60,8 +60,8 @@ impl FmaPointwise {
     }
 
     /// See [`scalar::dot2`].
-    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], mode: Mode) {
-        with_width!(self.width, s => self.dot.dot2(s, sums, terms, mode));
+    pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], start: Start<'_>) {
+        with_width!(self.width, s => self.dot.dot2(s, sums, terms, start));
     }
 
     /// See [`scalar::doubles_into`].

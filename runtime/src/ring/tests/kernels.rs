@@ -3,7 +3,7 @@
 use super::{INSTRUCTIONS, PRIMES, residues, rng};
 use crate::ring::kernels::Kernels;
 use crate::ring::modulus::Modulus;
-use crate::ring::scalar::{self, Mode, Term};
+use crate::ring::scalar::{self, Start, Term};
 
 /// Runs `check` for every prime and length with the scalar and the best kernels.
 fn for_each_case(lengths: &[usize], check: impl Fn(Modulus, &Kernels, usize)) {
@@ -80,11 +80,11 @@ fn inner_products_agree_with_scalar_for_any_number_of_terms() {
                 .map(|x| Term { x, doubles: false, y: [&y[0], &y[1]], y_doubles: false })
                 .collect();
             let (mut expected, mut found) = ([worst.clone(), y[1].clone()], [worst.clone(), y[1].clone()]);
-            for mode in [Mode::Add, Mode::Set] {
+            for start in [Start::Sums, Start::Zero, Start::First(&y[1])] {
                 let [a, b] = &mut expected;
-                scalar::dot2(q, [a, b], &terms, mode);
+                scalar::dot2(q, [a, b], &terms, start);
                 let [a, b] = &mut found;
-                kernels.dot2([a, b], &terms, mode);
+                kernels.dot2([a, b], &terms, start);
                 assert_eq!(found, expected, "{n_terms} terms of {len} modulo {}", q.value());
             }
         }
@@ -122,13 +122,13 @@ fn inner_products_with_doubles_agree_with_scalar() {
                 .collect();
             let mut expected = y.clone();
             let [a, b] = &mut expected;
-            scalar::dot2(q, [a, b], &terms, Mode::Add);
+            scalar::dot2(q, [a, b], &terms, Start::Sums);
             // Residues of larger primes are no doubles.
             let all_doubles = (q.value() < 1 << 52).then_some(&all_doubles);
             for terms in all_doubles.into_iter().chain([&terms]) {
                 let mut found = y.clone();
                 let [a, b] = &mut found;
-                kernels.dot2([a, b], terms, Mode::Add);
+                kernels.dot2([a, b], terms, Start::Sums);
                 assert_eq!(found, expected, "{n_terms} terms of {len} modulo {}", q.value());
             }
         }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::job::Job;
 use crate::ckks::{Ciphertext, Context};
-use crate::ring::scalar::{Mode, Term};
+use crate::ring::scalar::{Start, Term};
 use crate::ring::shared::{Partial, Places, STRIP, SharedKernel, SharedList, Strip};
 use crate::ring::{Automorphism, Tower};
 
@@ -159,16 +159,9 @@ impl PieceWork<'_> {
                 y_doubles: true,
             })
             .collect();
+        let start = input.first.map_or(Start::Zero, |first| Start::First(&first[range]));
         let [first, second] = out;
-        let mode = match input.first {
-            None => Mode::Set,
-            Some(times_p) => {
-                first.copy_from_slice(&times_p[range.clone()]);
-                second.fill(0);
-                Mode::Add
-            }
-        };
-        self.tower.kernels.dot2([first, second], &terms, mode);
+        self.tower.kernels.dot2([first, second], &terms, start);
     }
 
     fn write_plains(&self, at: usize, strips: &mut [Strip]) {
