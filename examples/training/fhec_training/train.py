@@ -210,7 +210,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--small-until", type=float, default=0.0, help="part of the run on images of --small-size")
     add("--seed", type=int, default=0)
     add("--bf16", action="store_true", help="bfloat16 autocast; pays off only where the CPU has such instructions")
-    add("--compile", action="store_true", help="merge element-wise operations first (a minute, and a C++ compiler); 1.4 times as fast")
+    add("--compile", action="store_true", help="merge element-wise operations first: takes a minute and a C++ compiler, then 1.4 times as fast")
     add("--processes", type=int, default=1, help="data-parallel processes of one thread each")
     return parser.parse_args(arguments)
 
