@@ -94,6 +94,19 @@ fn depthwise_and_concatenated_branches_are_evaluated_within_the_predicted_error(
     check_all(BRANCHES, TOY_LOG_N..=TOY_LOG_N);
 }
 
+/// Scores below one: the last prime has to hold its scale, not only the scores.
+#[test]
+fn small_scores_are_evaluated_within_the_predicted_error() {
+    for factor in ["0.05", "0.0001"] {
+        let end = format!(
+            r#"(name: "t", of: ["d2"], op: Scale(Vector([{factor}]))), (name: "o", of: ["t"], op: Output)"#
+        );
+        let nodes = LENET.replace(r#"(name: "o", of: ["d2"], op: Output)"#, &end);
+        assert_ne!(nodes, LENET);
+        check_all(&nodes, TOY_LOG_N..=TOY_LOG_N);
+    }
+}
+
 #[test]
 #[ignore = "secure ring degrees take minutes; run with cargo xtask slow"]
 fn networks_are_evaluated_within_the_predicted_error_at_secure_ring_degrees() {

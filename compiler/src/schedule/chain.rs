@@ -9,6 +9,11 @@ use fhe_bytecode::{Scale, params::PrimeSearchError};
 
 use super::positions::{Positions, Step};
 
+/// Room that the last prime has above the scale of the output, however small the results are: a modulus holds its scale.
+const LEAST_HEADROOM: f64 = 1.0;
+/// Smallest scale of weights: with paired diagonals one bit of it is lost, and no scale is below one.
+const LEAST_WEIGHT_BITS: f64 = 1.0;
+
 /// The sizes a chain is made from, in bits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sizes {
@@ -58,6 +63,24 @@ pub enum ChainError {
         /// Towers given.
         given: usize,
     },
+    /// Given towers are too small for the given scales.
+    #[error("a scale of 2^{scale:.1} does not fit the modulus of 2^{modulus:.1} at level {level}")]
+    ScaleTooLarge {
+        /// The level.
+        level: usize,
+        /// Bits of the scale.
+        scale: f64,
+        /// Bits of the modulus.
+        modulus: f64,
+    },
+    /// Given towers leave no room for weights.
+    #[error("the towers leave the weights at level {level} a scale of 2^{bits:.1}, which rounds them away")]
+    WeightsTooSmall {
+        /// The level.
+        level: usize,
+        /// Bits of the scale.
+        bits: f64,
+    },
 }
 
 impl Chain {
@@ -70,31 +93,39 @@ impl Chain {
         let mut towers = vec![0; n_levels + 1];
         let mut taken = Vec::new();
         let mut from = sizes.input;
-        let mut pick = |bits: f64, level: usize| -> Result<u64, ChainError> {
+        // The prime nearest to a size that is larger than another size.
+        let mut pick = |bits: f64, least: f64, level: usize| -> Result<u64, ChainError> {
             // Small primes are sparse: 2N·ln(q) numbers lie between neighbours.
             let bits = bits.max(f64::from(log_n) + 4.0);
             if bits > f64::from(MAX_PRIME_BITS) - 0.01 {
                 return Err(ChainError::PrimeTooLarge { level, bits });
             }
-            let prime = ntt_primes_near(bits.exp2(), log_n, 1, &taken)?[0];
-            taken.push(prime);
-            Ok(prime)
+            loop {
+                let prime = ntt_primes_near(bits.exp2(), log_n, 1, &taken)?[0];
+                taken.push(prime);
+                if (prime as f64).log2() > least {
+                    return Ok(prime);
+                }
+            }
         };
         for (rescale, stretch) in stretches(positions).into_iter().enumerate() {
             let level = n_levels - rescale;
             let to = sizes.activations[rescale];
-            let reached = walk(positions, stretch, from, |p| sizes.weights[p as usize - 1]).last().copied();
-            towers[level] = pick(reached.unwrap_or(from) - to, level)?;
-            from = to;
+            let has_weights = stretch.clone().any(|p| positions.step(p) == Step::Linear);
+            let wanted = walk(positions, stretch, from, |p| sizes.weights[p as usize - 1]);
+            let reached = *wanted.last().expect("a stretch has a position");
+            towers[level] = pick(reached - to, 0.0, level)?;
+            from = if has_weights { to } else { reached - (towers[level] as f64).log2() };
         }
-        towers[0] = pick(from + sizes.headroom, 0)?;
+        let headroom = sizes.headroom.max(LEAST_HEADROOM);
+        towers[0] = pick(from + headroom, from + headroom - LEAST_HEADROOM, 0)?;
         Self::with_towers(positions, sizes, towers)
     }
 
     /// Scales for given towers; weight scales follow from them.
     ///
     /// # Errors
-    /// When the number of towers is not that of the levels and one.
+    /// When the number of towers is not that of the levels and one, or they do not fit the scales.
     pub fn with_towers(positions: &Positions, sizes: &Sizes, towers: Vec<u64>) -> Result<Self, ChainError> {
         let needed = positions.n_levels() as usize + 1;
         if towers.len() != needed {
@@ -123,7 +154,29 @@ impl Chain {
                 });
             }
         }
-        Ok(Self { towers, scales, raw })
+        let chain = Self { towers, scales, raw };
+        chain.fits(positions)?;
+        Ok(chain)
+    }
+
+    /// What the checker asks of every scale: it lies within the modulus, and no product makes it smaller.
+    fn fits(&self, positions: &Positions) -> Result<(), ChainError> {
+        let within = |scale: Scale, level: usize| {
+            let modulus: f64 = self.towers[..=level].iter().map(|&q| (q as f64).log2()).sum();
+            let scale = scale.log2();
+            if scale < modulus { Ok(()) } else { Err(ChainError::ScaleTooLarge { level, scale, modulus }) }
+        };
+        within(self.scale(0), self.towers.len() - 1)?;
+        for position in 1..=positions.depth() {
+            let level = usize::from(positions.working_level(position).0);
+            within(self.raw(position), level)?;
+            within(self.scale(position), usize::from(positions.level(position).0))?;
+            let bits = self.raw(position).log2() - self.scale(position - 1).log2();
+            if positions.step(position) == Step::Linear && bits < LEAST_WEIGHT_BITS {
+                return Err(ChainError::WeightsTooSmall { level, bits });
+            }
+        }
+        Ok(())
     }
 
     /// Scale of a value at a position, after its rescale if there is one.
@@ -210,6 +263,48 @@ mod tests {
         let found = Chain::search(&positions, &sizes(&positions), 12).unwrap();
         let expected = found.scale(1).squared().rescaled(found.towers[1]);
         assert!(found.scale(2).agrees(expected));
+    }
+
+    #[test]
+    fn last_prime_holds_the_scale_of_small_results() {
+        let positions = chain("lplpl", 2);
+        for (log_n, headroom) in [(9, -0.4), (13, -7.0), (15, -30.0)] {
+            let small = Sizes { headroom, ..sizes(&positions) };
+            let found = Chain::search(&positions, &small, log_n).unwrap();
+            let (scale, prime) = (found.scale(5).log2(), (found.towers[0] as f64).log2());
+            assert!(scale < prime, "2^{scale} in 2^{prime} at N = 2^{log_n}");
+        }
+    }
+
+    #[test]
+    fn last_prime_is_at_most_a_bit_smaller_than_asked_for() {
+        let positions = chain("lpp", 1);
+        for log_n in [5, 9, 13, 15] {
+            for tenth in 0..60 {
+                let activations = vec![20.0, 19.0, 10.0 + f64::from(tenth) / 10.0];
+                let sizes = Sizes { activations, headroom: 3.0, ..sizes(&positions) };
+                let found = Chain::search(&positions, &sizes, log_n).unwrap();
+                let room = (found.towers[0] as f64).log2() - found.scale(3).log2();
+                assert!(room > 2.0, "{room} bits at N = 2^{log_n}, {sizes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn given_towers_hold_the_given_scales() {
+        let positions = chain("lpl", 1);
+        let check = |towers: [u64; 4], expected: &str| {
+            let error = Chain::with_towers(&positions, &sizes(&positions), towers.to_vec()).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        };
+        check(
+            [(1 << 20) + 1, 1 << 40, 1 << 40, 1 << 40],
+            "a scale of 2^62.0 does not fit the modulus of 2^60.0 at level 1",
+        );
+        check(
+            [1 << 40, 1 << 22, 1 << 22, 1 << 8],
+            "the towers leave the weights at level 3 a scale of 2^0.0, which rounds them away",
+        );
     }
 
     #[test]
