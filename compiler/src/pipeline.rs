@@ -8,6 +8,7 @@ mod memory;
 use fhe_bytecode::params::LOG_N_RANGE;
 use fhe_bytecode::{CheckedProgram, CostModel};
 use fhec_ir::Verified;
+use serde::Serialize;
 
 use crate::cluster::{self, ClusterOptions, Clustering, Order};
 use crate::emit::Labels;
@@ -75,6 +76,15 @@ pub enum LayoutChoice {
     Auto,
 }
 
+/// A prime that a level needs and that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MissingPrime {
+    /// The level.
+    pub level: usize,
+    /// Bits it needs.
+    pub bits: f64,
+}
+
 /// A program with the stages it came from.
 #[derive(Clone, Debug)]
 pub struct Built {
@@ -90,6 +100,8 @@ pub struct Built {
     pub program: CheckedProgram,
     /// What clustering did, if it was asked for.
     pub clustering: Option<Clustering>,
+    /// Why rescales do not follow the last multiplication and every l-th before it, if they do not.
+    pub shifted_for: Option<MissingPrime>,
 }
 
 /// Compiles an optimized graph.
@@ -129,6 +141,7 @@ pub fn build(graph: Verified<'_>, options: &BuildOptions, labels: Labels) -> Res
         return Err(BuildError::Vanish { size });
     }
     let mut shift = 0;
+    let mut shifted_for = None;
     loop {
         let shifted = positions.shifted(shift);
         let clustering = clustering.as_ref().map(|clustering| (clustering, &original));
@@ -136,14 +149,23 @@ pub fn build(graph: Verified<'_>, options: &BuildOptions, labels: Labels) -> Res
         shift += 1;
         match front.build_any(labels.clone()) {
             // Products at the end of a stretch square its weight scale; another level is the price of avoiding that.
-            Err(BuildError::Schedule(ScheduleError::Chain(ChainError::PrimeTooLarge { .. })))
-                if shift < options.sublevels => {}
-            other => return other,
+            Err(BuildError::Schedule(ScheduleError::Chain(ChainError::PrimeTooLarge { level, bits })))
+                if shift < options.sublevels =>
+            {
+                shifted_for.get_or_insert(MissingPrime { level, bits });
+            }
+            other => return other.map(|built| Built { shifted_for, ..built }),
         }
     }
 }
 
 impl Built {
+    /// Levels beyond those that the multiplications fill, which are what `fhec levels` counts.
+    #[must_use]
+    pub fn extra_levels(&self) -> u32 {
+        self.positions.n_levels() - self.positions.shifted(0).n_levels()
+    }
+
     /// Predicted seconds on one core, plaintexts cached.
     fn seconds(&self) -> f64 {
         self.program.spec().prediction.seconds

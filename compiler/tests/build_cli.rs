@@ -28,7 +28,7 @@ fn report_names_parameters_security_and_layers() {
     let report = folder.path().join("report.json");
     build(folder.path(), "a.fhebc", &["--report", report.to_str().unwrap()]);
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
-    assert_eq!(report["levels"], 4);
+    assert_eq!((&report["levels"], &report["extra_levels"]), (&4.into(), &serde_json::Value::Null));
     assert_eq!(report["secure"], true);
     assert_eq!(report["layout"], "packed");
     for key in ["n", "log2_q", "log2_pq", "security_cap_log2_pq", "predicted_seconds", "key_bytes"] {
@@ -138,6 +138,24 @@ fn scores_too_small_for_any_scale_are_refused() {
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("values vanish: the largest score is"), "{message}");
     assert!(!program.exists());
+}
+
+#[test]
+fn level_beyond_those_counted_is_told_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("m.onnx"), common::square_model()).unwrap();
+    let run = |args: &[&str]| common::fhec_does(folder.path(), args);
+    let json = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).unwrap();
+    let counted = json(&run(&["levels", "m.onnx", "--format", "json"]).stdout)[0]["levels"]["FRT"].clone();
+    assert_eq!(counted, 1);
+    let built =
+        run(&["build", "m.onnx", "-o", "m.fhebc", "--toy", "--precision", "20", "--report", "report.json"]);
+    let message = String::from_utf8_lossy(&built.stderr);
+    let note = "note: 2 levels, 1 more than `fhec levels` counts for 2 multiplications at 2 per level: with 1, level 1 needs a prime of";
+    assert!(message.contains(note), "{message}");
+    let report = json(&std::fs::read(folder.path().join("report.json")).unwrap());
+    assert_eq!((&report["levels"], &report["extra_levels"]["levels"]), (&2.into(), &1.into()));
+    assert!(report["extra_levels"]["missing_prime"]["bits"].as_f64().is_some_and(|bits| bits > 60.0));
 }
 
 #[test]

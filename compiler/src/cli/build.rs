@@ -10,7 +10,9 @@ use fhec_passes::{Config, Manager, ManagerOptions, Pass, PassCx, PassRun, pipeli
 use indicatif::ProgressBar;
 
 use super::calibration::{check_sizes, range_inputs};
-use super::output::{Form, clustering, complain, print_json, spinner, summary, write_atomically};
+use super::output::{
+    Form, clustering, complain, extra_levels, print_json, spinner, summary, write_atomically,
+};
 use super::program::read_profile;
 use super::{Outcome, relu};
 use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order, cluster_model};
@@ -144,6 +146,9 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     }
     if !quiet {
         eprint!("{}{}", summary(&report, &args.output), clustering(&report));
+        if let Some(note) = extra_levels(&report) {
+            complain(&note);
+        }
         if args.request.calibrate.is_none() {
             complain(
                 "note: values were measured on made-up pictures; `--calibrate IMAGES` measures them on real ones",

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use fhe_bytecode::params::MAX_PRIME_BITS;
 use fhe_host::{Content, WriteError, show_bytes, write_whole};
 use indicatif::ProgressBar;
 
 use super::Outcome;
 use crate::diagnostics::{Diagnostic, Kind};
-use crate::report::{BuildReport, ClusterReport};
+use crate::pipeline::MissingPrime;
+use crate::report::{BuildReport, ClusterReport, ExtraLevels};
 
 /// How a command writes what it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -89,6 +91,16 @@ pub(super) fn summary(report: &BuildReport, path: &Path) -> String {
         report.predicted_error,
         report.predicted_precision_bits,
     )
+}
+
+/// Why there are more levels than `fhec levels` counts, if there are.
+pub(super) fn extra_levels(report: &BuildReport) -> Option<String> {
+    let ExtraLevels { levels, missing_prime: MissingPrime { level, bits } } = report.extra_levels?;
+    let counted = report.levels - levels;
+    Some(format!(
+        "note: {} levels, {levels} more than `fhec levels` counts for {} multiplications at {} per level: with {counted}, level {level} needs a prime of {bits:.1} bits, the largest has {MAX_PRIME_BITS}",
+        report.levels, report.depth, report.sublevels
+    ))
 }
 
 /// What clustering did: plaintexts and bytes before and after, and how far the weights of every layer moved.

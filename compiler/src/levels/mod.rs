@@ -1,7 +1,8 @@
 //! What a model costs in levels, pass by pass: the numbers behind `fhec levels`.
 //!
 //! Every number comes from running the passes on the graph and measuring what they leave behind. Levels without tower
-//! reuse are the multiplicative depth; with it, two multiplications share a level (paper §4.3).
+//! reuse are the multiplicative depth; with it, two multiplications share a level (paper §4.3). The last row is counted on
+//! the circuit that a build schedules.
 
 mod degree;
 mod render;
@@ -11,10 +12,13 @@ use std::time::{Duration, Instant};
 
 use fhec_ir::depth::{depths, operand_costs};
 use fhec_ir::stats::{node_work, work};
-use fhec_ir::{Graph, Op};
+use fhec_ir::{Graph, Op, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, PassError, PassRun, pipeline};
 use indexmap::IndexMap;
 use serde::Serialize;
+
+use crate::lower::lower;
+use crate::schedule::Positions;
 
 pub use degree::with_degree;
 pub use render::{Format, render};
@@ -169,10 +173,15 @@ pub fn partial_rows(graph: &Graph, options: &LevelsOptions) -> Result<Vec<Row>, 
     Ok(rows)
 }
 
-/// The row of a graph that all passes ran on, with tower reuse.
+/// The row of a graph that all passes ran on, with tower reuse: the levels of the circuit that a build schedules.
+///
+/// # Panics
+/// When the graph is not valid; passes leave a valid one behind.
 #[must_use]
 pub fn last_row(graph: &Graph) -> Row {
-    row("FRT", graph, depths(graph).total().div_ceil(SUBLEVELS))
+    let verified = verify(graph).expect("the manager verifies what passes leave behind");
+    let positions = Positions::new(&lower(verified), SUBLEVELS);
+    Row { depth: positions.depth(), ..row("FRT", graph, positions.n_levels()) }
 }
 
 /// The passes of the full pipeline with their summaries.

@@ -67,7 +67,16 @@ impl Front<'_> {
                 Ok(()) => {
                     let clustering = self.counted(packing, program.params().slots() as u32)?;
                     let (positions, stats) = (positions.clone(), stats.clone());
-                    return Ok(Built { placed, positions, stats, schedule, program, clustering });
+                    let shifted_for = None;
+                    return Ok(Built {
+                        placed,
+                        positions,
+                        stats,
+                        schedule,
+                        program,
+                        clustering,
+                        shifted_for,
+                    });
                 }
                 Err(error) => {
                     refused = Some(match refused {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::layers::work;
 use super::profile::Measured;
 use crate::cluster::{Clustering, unclustered_bytes};
-use crate::pipeline::Built;
+use crate::pipeline::{Built, MissingPrime};
 
 /// Everything `fhec build --report` tells.
 #[derive(Clone, Debug, Serialize)]
@@ -25,6 +25,8 @@ pub struct BuildReport {
     pub secure: bool,
     /// Rescaling primes.
     pub levels: u32,
+    /// Levels beyond ⌈depth / sublevels⌉, the count of `fhec levels`, and why there are.
+    pub extra_levels: Option<ExtraLevels>,
     /// Multiplications on the longest path.
     pub depth: u32,
     /// Multiplications per level.
@@ -68,6 +70,15 @@ pub struct BuildReport {
     pub clustering: Option<ClusterReport>,
     /// Layer by layer.
     pub layers: Vec<LayerReport>,
+}
+
+/// Why a chain is longer than its multiplications fill.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ExtraLevels {
+    /// Levels more.
+    pub levels: u32,
+    /// The prime that the shorter chain needs and that does not exist.
+    pub missing_prime: MissingPrime,
 }
 
 /// What clustering did to a program.
@@ -130,6 +141,7 @@ impl BuildReport {
             security_margin_bits: cap.map(|cap| f64::from(cap) - params.log2_pq()),
             secure: params.is_secure(),
             levels: built.positions.n_levels(),
+            extra_levels: extra_levels(built),
             depth: built.positions.depth(),
             sublevels: built.positions.sublevels(),
             layout: program.spec().origin.packing.clone(),
@@ -165,6 +177,11 @@ impl BuildReport {
             layer.measured_seconds = Some(seconds);
         }
     }
+}
+
+fn extra_levels(built: &Built) -> Option<ExtraLevels> {
+    let (levels, missing_prime) = (built.extra_levels(), built.shifted_for?);
+    (levels > 0).then_some(ExtraLevels { levels, missing_prime })
 }
 
 /// Bits between the largest result seen and the deviation of its error.

@@ -21,7 +21,7 @@ mod tables;
 mod tensor_drawing;
 mod units;
 
-pub use build::{BuildReport, ClusterReport, LayerReport, precision_bits};
+pub use build::{BuildReport, ClusterReport, ExtraLevels, LayerReport, precision_bits};
 pub use layers::{Layer, LayerKind, layers};
 pub use page::Page;
 pub use profile::{Measured, ProfileError};

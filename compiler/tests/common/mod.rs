@@ -29,6 +29,17 @@ pub(crate) fn repository(path: &str) -> String {
     root.join(path).display().to_string()
 }
 
+/// A dense layer and a square: two multiplications.
+pub(crate) fn square_model() -> Vec<u8> {
+    let mut w = OnnxWriter::new("square");
+    let x = w.input("x", &[Some(1), Some(4)]);
+    let weights: Vec<f32> = (0..16).map(|i| (i as f32 * 0.37).sin()).collect();
+    let weights = w.tensor("weights", &[4, 4], &weights);
+    let y = w.node("MatMul", &[&x, &weights]);
+    let y = w.node("Mul", &[&y, &y]);
+    w.finish(&y, &[Some(1), Some(4)])
+}
+
 /// A small network with a skip, all of whose nodes have a hostile name.
 pub(crate) fn hostile_model() -> Vec<u8> {
     let mut w = OnnxWriter::new(HOSTILE);

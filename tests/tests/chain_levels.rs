@@ -1,0 +1,100 @@
+//! The chain of a program has as many levels as `fhec levels` counts.
+
+mod networks;
+
+use fhec::emit::Labels;
+use fhec::levels::{LevelsOptions, analyze};
+use fhec::pipeline::{BuildOptions, Built, build};
+use fhec_ir::spec::GraphSpec;
+use fhec_ir::verify;
+use networks::{BRANCHES, LENET, RESNET, TOY_LOG_N, VGG};
+
+/// What `fhec levels` counts with all passes and tower reuse, and the program of the same graph.
+fn levels_and_program(nodes: &str, precision: f64) -> (u32, Built) {
+    let spec: GraphSpec = ron::from_str(&format!("(nodes: [{nodes}])")).unwrap();
+    let analysis = analyze("model", &spec.build().unwrap(), &LevelsOptions::default()).unwrap();
+    let options = BuildOptions {
+        log_n: TOY_LOG_N..=TOY_LOG_N,
+        precision: precision..=precision,
+        ..BuildOptions::default()
+    };
+    let built = build(verify(&analysis.graph).unwrap(), &options, Labels::default()).unwrap();
+    (analysis.report.levels["FRT"], built)
+}
+
+fn n_levels(built: &Built) -> u32 {
+    built.program.params().towers().len() as u32 - 1
+}
+
+fn check(nodes: &str, expected: u32) {
+    let (counted, built) = levels_and_program(nodes, 6.0);
+    assert_eq!((counted, n_levels(&built), built.extra_levels()), (expected, expected, 0), "{nodes}");
+}
+
+const CONV: &str = r#"
+    (name: "x", op: Input(2, 6, 6)),
+    (name: "c", of: ["x"], op: Conv2d(weight: Between([4, 2, 3, 3], 1, -0.4, 0.4), bias: Some(Seed([4], 2)), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+"#;
+
+#[test]
+fn networks_have_the_levels_that_are_counted() {
+    for (nodes, expected) in [(LENET, 4), (RESNET, 6), (VGG, 5), (BRANCHES, 4)] {
+        check(nodes, expected);
+    }
+}
+
+#[test]
+fn cubic_that_cannot_be_monic_has_one_level() {
+    check(
+        r#"(name: "x", op: Input(2, 6, 6)),
+        (name: "q", of: ["x"], op: Poly(Values([4, 1], [0.1, 0.2, -0.3, 3.0]))),
+        (name: "o", of: ["q"], op: Output),"#,
+        1,
+    );
+}
+
+#[test]
+fn mean_without_padding_has_its_two_multiplications() {
+    check(
+        r#"(name: "x", op: Input(2, 6, 6)),
+        (name: "q", of: ["x"], op: Poly(Values([3, 1], [0.0, 0.0, 1.0]))),
+        (name: "p", of: ["q"], op: Pool(kernel: (3, 3), stride: (2, 2), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+        (name: "o", of: ["p"], op: Output),"#,
+        2,
+    );
+}
+
+#[test]
+fn sum_of_windows_that_no_layer_reads_through_has_its_multiplication() {
+    check(
+        &format!(
+            r#"{CONV}
+            (name: "q", of: ["c"], op: Poly(Values([3, 1], [0.0, 0.0, 1.0]))),
+            (name: "p", of: ["q"], op: Pool(kernel: (2, 2), stride: (2, 2), divisor: Some(1.0))),
+            (name: "o", of: ["p"], op: Output),"#
+        ),
+        2,
+    );
+}
+
+#[test]
+fn slice_that_no_layer_reads_through_has_its_multiplication() {
+    check(
+        &format!(
+            r#"{CONV}
+            (name: "s", of: ["c"], op: Slice((start: (0, 0, 0), end: (4, 6, 6), step: (1, 2, 2)))),
+            (name: "q", of: ["s"], op: Poly(Values([3, 1], [0.0, 0.0, 1.0]))),
+            (name: "o", of: ["q"], op: Output),"#
+        ),
+        2,
+    );
+}
+
+#[test]
+fn prime_beyond_the_largest_costs_a_level_and_is_told() {
+    let nodes =
+        format!(r#"{CONV} (name: "q", of: ["c", "c"], op: Mul), (name: "o", of: ["q"], op: Output),"#);
+    let (counted, built) = levels_and_program(&nodes, 20.0);
+    assert_eq!((counted, n_levels(&built), built.extra_levels()), (1, 2, 1));
+    assert!(built.shifted_for.is_some_and(|prime| prime.level == 1 && prime.bits > 60.0));
+}
