@@ -131,13 +131,13 @@ impl SharedKernel {
         }
     }
 
-    /// A residue as strips hold it.
-    pub fn word(&self, residue: u64) -> u64 {
+    /// Residues to what strips hold.
+    pub fn to_words(&self, residues: &mut [u64]) {
         match *self {
             #[cfg(target_arch = "x86_64")]
-            Self::Double(ref kernel) => kernel.word(residue),
+            Self::Double(ref kernel) => kernel.to_words(residues),
             #[cfg(target_arch = "x86_64")]
-            Self::Integer(_) => residue,
+            Self::Integer(_) => {}
         }
     }
 

@@ -46,8 +46,8 @@ fn check(n_plains: usize, n_rows: usize, pairs: &dyn Fn(u64) -> Vec<(u32, u32)>)
         let expected = product_by_product(q, &lists.concat(), &inputs, &factors);
         for kernel in INSTRUCTIONS.into_iter().filter_map(|choice| SharedKernel::new(q, choice)) {
             let strips = placed(&kernel, &inputs);
-            let words = factors.iter().map(|factor| Strip(factor.map(|x| kernel.word(x))));
-            let plains: Vec<Strip> = words.collect();
+            let mut plains: Vec<Strip> = factors.iter().copied().map(Strip).collect();
+            plains.iter_mut().for_each(|plain| kernel.to_words(&mut plain.0));
             let (mut sum, mut used) = (kernel.nothing(), 0);
             for list in lists.iter().cloned().map(SharedList::new) {
                 kernel.sum_products(&mut sum, used, &list, &strips, &plains);

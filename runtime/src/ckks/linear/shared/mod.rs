@@ -71,11 +71,12 @@ pub(super) fn inner_sums(
     }
     let n_digits = context.params().n_digits(level);
     let mut buffers: Vec<Buffer> = inputs.iter().map(|_| Buffer::unset((1 + n_digits) * n)).collect();
+    let mut words = Words::new(&diagonals);
     let spare = Spare::default();
     for (i, targets) in targets.chunks_exact_mut(n_pieces).enumerate() {
         let tower = ring.tower(basis, i);
         let kernel = tower.shared.as_ref().ok_or(CkksError::Plan("no kernel for shared diagonals"))?;
-        let plains: Vec<Vec<u64>> = diagonals.par_iter().map(|d| words(d, basis, i, tower, kernel)).collect();
+        let plains = words.of_tower(&diagonals, basis, i, tower, kernel);
         let inputs: Vec<Input<'_>> = inputs
             .par_iter()
             .zip(&digits)
@@ -150,18 +151,54 @@ fn common_scale(
     scale.ok_or(CkksError::Plan("no term"))
 }
 
-/// The residues of a diagonal in tower `i` of `basis`, one of each run of equal ones, as strips hold them.
-fn words(diagonal: &Diagonal, basis: Basis, i: usize, tower: &Tower, kernel: &SharedKernel) -> Vec<u64> {
-    let words = |residues: &[u64]| residues.iter().map(|&x| kernel.word(x)).collect();
-    match diagonal {
-        Diagonal::Encoding(encoding) => {
-            let mut residues = vec![0; encoding.coeffs.len()];
-            encoding.transform_tower(tower, &mut residues);
-            words(&residues)
+/// The residues of all diagonals in one tower, one of each run of equal ones, as strips hold them.
+struct Words {
+    /// Where each diagonal begins, and the end of the last.
+    places: Vec<usize>,
+    /// Used for one tower after the other: fresh memory costs as many page faults as it has pages.
+    words: Buffer,
+}
+
+impl Words {
+    fn new(diagonals: &[Diagonal]) -> Self {
+        let mut places = vec![0];
+        for diagonal in diagonals {
+            let len = match diagonal {
+                Diagonal::Encoding(encoding) => encoding.coeffs.len(),
+                Diagonal::Plaintext(plain) => plain.poly.tower(0).len(),
+            };
+            places.push(places[places.len() - 1] + len);
         }
-        Diagonal::Plaintext(plain) => {
-            let above = plain.basis().n_q - basis.n_q;
-            words(plain.poly.tower(if i < basis.n_q { i } else { i + above }))
+        let words = Buffer::unset(places[places.len() - 1]);
+        Self { places, words }
+    }
+
+    /// Fills in tower `i` of `basis`.
+    fn of_tower(
+        &mut self,
+        diagonals: &[Diagonal],
+        basis: Basis,
+        i: usize,
+        tower: &Tower,
+        kernel: &SharedKernel,
+    ) -> Vec<&[u64]> {
+        let mut rest: &mut [u64] = &mut self.words;
+        let mut parts = Vec::with_capacity(diagonals.len());
+        for ends in self.places.windows(2) {
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(ends[1] - ends[0]);
+            parts.push(part);
+            rest = after;
         }
+        diagonals.par_iter().zip(parts).for_each(|(diagonal, out)| {
+            match diagonal {
+                Diagonal::Encoding(encoding) => encoding.transform_tower(tower, out),
+                Diagonal::Plaintext(plain) => {
+                    let above = plain.basis().n_q - basis.n_q;
+                    out.copy_from_slice(plain.poly.tower(if i < basis.n_q { i } else { i + above }));
+                }
+            }
+            kernel.to_words(out);
+        });
+        self.places.windows(2).map(|ends| &self.words[ends[0]..ends[1]]).collect()
     }
 }

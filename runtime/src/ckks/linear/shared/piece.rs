@@ -36,7 +36,7 @@ pub(super) struct PieceWork<'a> {
     pub(super) job: &'a Job,
     pub(super) inputs: &'a [Input<'a>],
     pub(super) steps: &'a [Step<'a>],
-    pub(super) plains: &'a [Vec<u64>],
+    pub(super) plains: &'a [&'a [u64]],
     pub(super) n_sums: usize,
     /// Coefficients of a piece.
     pub(super) size: usize,
@@ -174,12 +174,9 @@ impl PieceWork<'_> {
                 let target = &mut strips[strip * n_plains + number].0;
                 match run {
                     0 => target.copy_from_slice(&plain[from..from + STRIP]),
-                    1..4 => {
-                        let part = &plain[from >> run..][..STRIP >> run];
-                        for (run, &value) in target.chunks_exact_mut(1 << run).zip(part) {
-                            run.fill(value);
-                        }
-                    }
+                    1 => repeat::<2>(target, &plain[from >> 1..]),
+                    2 => repeat::<4>(target, &plain[from >> 2..]),
+                    3 => repeat::<8>(target, &plain[from >> 3..]),
                     _ => target.fill(plain[from >> run]),
                 }
             }
@@ -216,4 +213,9 @@ impl PieceWork<'_> {
             }
         }
     }
+}
+
+/// Writes every word R times, as far as there is room.
+fn repeat<const R: usize>(out: &mut [u64; STRIP], words: &[u64]) {
+    out.as_chunks_mut::<R>().0.iter_mut().zip(words).for_each(|(run, &word)| *run = [word; R]);
 }

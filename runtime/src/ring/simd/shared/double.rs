@@ -42,11 +42,13 @@ impl DoubleShared {
         Self { width, q, limit, anchor: 1.5 * 2f64.powi(52 + k) }
     }
 
-    /// A residue as strips hold it.
-    pub fn word(&self, residue: u64) -> u64 {
+    /// See [`crate::ring::shared::SharedKernel::to_words`].
+    pub fn to_words(&self, residues: &mut [u64]) {
         let q = self.q.value();
-        let balanced = if 2 * residue > q { -((q - residue) as f64) } else { residue as f64 };
-        balanced.to_bits()
+        for word in residues {
+            let balanced = if 2 * *word > q { -((q - *word) as f64) } else { *word as f64 };
+            *word = balanced.to_bits();
+        }
     }
 
     /// See [`crate::ring::shared::SharedKernel::place`].
