@@ -9,9 +9,14 @@ use fhec_ir::{MemberIdx, evaluate, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
 use fhec_tests::models::{Network, Spec, generate};
 
-/// Builds a generated network, evaluates it encrypted, and compares with the clear evaluator of the imported graph.
+/// As [`check_model`] for a generated network.
 fn check(network: Network, layout: LayoutChoice, levels: u32, memory: u64) {
-    let imported = import_bytes(generate(&Spec::new(network)), &ImportOptions::default()).unwrap();
+    check_model(network.name(), generate(&Spec::new(network)), layout, levels, memory);
+}
+
+/// Builds a network, evaluates it encrypted, and compares with the clear evaluator of the imported graph.
+fn check_model(name: &str, model: Vec<u8>, layout: LayoutChoice, levels: u32, memory: u64) {
+    let imported = import_bytes(model, &ImportOptions::default()).unwrap();
     let mut graph = imported.graph.clone();
     let manager = Manager::new(pipeline(Config::ALL), ManagerOptions::default()).unwrap();
     manager.run(&mut graph, &mut PassCx::default()).unwrap();
@@ -26,8 +31,7 @@ fn check(network: Network, layout: LayoutChoice, levels: u32, memory: u64) {
     let found = trial.run(&input, &mut seeds, &Silent).unwrap();
     let error = found.decrypted.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     eprintln!(
-        "{} {layout:?}: {:.1} s, log2 PQ {:.0}, error {error:.2e}, predicted deviation {:.2e}",
-        network.name(),
+        "{name} {layout:?}: {:.1} s, log2 PQ {:.0}, error {error:.2e}, predicted deviation {:.2e}",
         found.eval_seconds,
         built.schedule.params.log2_pq(),
         built.schedule.error
@@ -52,4 +56,11 @@ fn resnet20_gives_the_clear_result_packed() {
 #[ignore = "takes minutes and 16 GiB; run with cargo xtask slow"]
 fn resnet20_gives_the_clear_result_with_one_ciphertext_per_channel() {
     check(Network::Resnet20, LayoutChoice::Hw, 20, 16 << 30);
+}
+
+#[test]
+#[ignore = "takes minutes and 8 GiB; run with cargo xtask slow"]
+fn trained_resnet20_gives_the_clear_result() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../onnx-models/resnet20-cifar10.onnx");
+    check_model("trained", std::fs::read(path).unwrap(), LayoutChoice::Packed, 20, 8 << 30);
 }

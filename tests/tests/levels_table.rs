@@ -35,6 +35,15 @@ fn the_table_comes_out_of_the_passes() {
 }
 
 #[test]
+fn trained_network_has_the_levels_of_its_row() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../onnx-models/resnet20-cifar10.onnx");
+    let imported = import_bytes(std::fs::read(path).expect("a shipped model"), &ImportOptions::default());
+    let graph = imported.expect("a sound model").graph;
+    let report = analyze("resnet20", &graph, &LevelsOptions::default()).expect("passes run").report;
+    assert_eq!(report.levels.values().copied().collect::<Vec<_>>(), TABLE[2].2);
+}
+
+#[test]
 fn shortcuts_without_parameters_have_the_same_levels() {
     for (network, _, quadratic) in &TABLE[2..] {
         let spec = Spec::new(*network).with_width(NARROW).with_shortcut(Shortcut::Identity);
