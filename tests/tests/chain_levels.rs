@@ -44,12 +44,12 @@ fn networks_have_the_levels_that_are_counted() {
 }
 
 #[test]
-fn cubic_that_cannot_be_monic_has_one_level() {
+fn cubic_that_cannot_be_monic_has_the_levels_that_are_counted() {
     check(
         r#"(name: "x", op: Input(2, 6, 6)),
         (name: "q", of: ["x"], op: Poly(Values([4, 1], [0.1, 0.2, -0.3, 3.0]))),
         (name: "o", of: ["q"], op: Output),"#,
-        1,
+        2,
     );
 }
 
