@@ -20,7 +20,7 @@ fn page() -> PathBuf {
 fn prepare(folder: &Path) {
     let write = |name: &str, data: &[u8]| fs::write(folder.join(name), data).unwrap();
     write("model.onnx", &tiny(1.0));
-    write("other.onnx", &tiny(0.51));
+    write("other.onnx", &tiny(0.999));
     write("relu.onnx", &relu());
     write("nan.onnx", &tiny(f32::NAN));
     write("notes.txt", b"this is no model\n");
