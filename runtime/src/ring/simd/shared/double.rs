@@ -4,7 +4,7 @@
 //! in all: it stays below T·p²/4, its high part is a multiple of 2^k and its low part at most 2^52 in magnitude. Primes
 //! with a small T reduce each sum of rows first; then T counts products.
 
-use super::{Products, Rows, add_all};
+use super::{Products, Rows, add_all, load, store};
 use crate::ring::modulus::Modulus;
 use crate::ring::shared::{Partial, Places, STRIP, SharedList, Strip};
 use crate::ring::simd::dot::{accumulate, finish};
@@ -103,7 +103,7 @@ fn add_list<S: Lanes, const N: usize>(
         || {
             let mut own = Sum::<S, N>::new(s, kernel, sum, used);
             add_all(&mut own, list, rows, plains);
-            own.store(sum);
+            store(s, sum, [&own.low, &own.high]);
         },
     );
 }
@@ -151,29 +151,14 @@ impl<S: Lanes, const N: usize> Sum<S, N> {
     /// A sum of `used` rows so far.
     #[inline(always)]
     fn new(s: S, kernel: &DoubleShared, sum: &Partial, used: usize) -> Self {
-        let (low, high) = (S::words(&sum.low.0).0, S::words(&sum.high.0).0);
-        let start = s.splat(kernel.anchor);
-        let mut own = Self {
+        let [low, high] = load(s, sum);
+        Self {
             prime: Prime::new(s, kernel.q.value()),
-            start,
+            start: s.splat(kernel.anchor),
             limit: kernel.limit,
-            high: [start; N],
-            low: [start; N],
+            high,
+            low,
             budget: kernel.limit.saturating_sub(used),
-        };
-        for v in 0..N {
-            (own.low[v], own.high[v]) = (s.load(&low[v]), s.load(&high[v]));
-        }
-        own
-    }
-
-    #[inline(always)]
-    fn store(&self, sum: &mut Partial) {
-        let s = self.prime.s;
-        let (low, high) = (S::words_mut(&mut sum.low.0).0, S::words_mut(&mut sum.high.0).0);
-        for v in 0..N {
-            s.store(&mut low[v], self.low[v]);
-            s.store(&mut high[v], self.high[v]);
         }
     }
 }

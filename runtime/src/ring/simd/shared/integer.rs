@@ -4,7 +4,7 @@
 //! bits of products are added up apart; with 2^103/q² rows in all, what the high halves hold stays below 2^52, so
 //! both parts are exact doubles when the sum is reduced.
 
-use super::{Products, Rows, add_all};
+use super::{Products, Rows, add_all, load, store};
 use crate::ring::modulus::Modulus;
 use crate::ring::shared::{Partial, Places, STRIP, SharedList, Strip};
 use crate::ring::simd::FMA_PRIME_BOUND;
@@ -68,7 +68,7 @@ impl IntegerShared {
             || {
                 let mut own = Sum::new(self, sum, used);
                 add_all(&mut own, list, &rows, plains);
-                own.store(sum);
+                store(self.token.lanes(), sum, [&own.low, &own.high]);
             },
         );
     }
@@ -108,30 +108,16 @@ impl Sum {
     fn new(kernel: &IntegerShared, sum: &Partial, used: usize) -> Self {
         let s = kernel.token.lanes();
         let prime = Prime::new(s, kernel.q.value());
-        let (low, high) = (Avx512::words(&sum.low.0).0, Avx512::words(&sum.high.0).0);
-        let mut own = Self {
+        let [low, high] = load(s, sum);
+        Self {
             token: kernel.token,
             radix: prime.factor(s.splat(kernel.radix)),
             prime,
             most_rows: kernel.most_rows,
             limit: kernel.limit,
-            high: [s.splat(0.0); N],
-            low: [s.splat(0.0); N],
+            high,
+            low,
             budget: kernel.limit.saturating_sub(used),
-        };
-        for v in 0..N {
-            (own.low[v], own.high[v]) = (s.load(&low[v]), s.load(&high[v]));
-        }
-        own
-    }
-
-    #[inline(always)]
-    fn store(&self, sum: &mut Partial) {
-        let s = self.token.lanes();
-        let (low, high) = (Avx512::words_mut(&mut sum.low.0).0, Avx512::words_mut(&mut sum.high.0).0);
-        for v in 0..N {
-            s.store(&mut low[v], self.low[v]);
-            s.store(&mut high[v], self.high[v]);
         }
     }
 

@@ -7,7 +7,32 @@ mod integer;
 pub use double::DoubleShared;
 pub use integer::IntegerShared;
 
-use crate::ring::shared::{SharedList, Strip};
+use super::lanes::Lanes;
+use crate::ring::shared::{Partial, SharedList, Strip};
+
+/// The low and the high words of a sum, as N vectors each.
+#[inline(always)]
+fn load<S: Lanes, const N: usize>(s: S, sum: &Partial) -> [[S::V; N]; 2] {
+    let words = [S::words(&sum.low.0).0, S::words(&sum.high.0).0];
+    let mut halves = [[s.splat(0.0); N]; 2];
+    for (half, words) in halves.iter_mut().zip(words) {
+        for v in 0..N {
+            half[v] = s.load(&words[v]);
+        }
+    }
+    halves
+}
+
+/// Writes what [`load`] reads.
+#[inline(always)]
+fn store<S: Lanes, const N: usize>(s: S, sum: &mut Partial, halves: [&[S::V; N]; 2]) {
+    let words = [S::words_mut(&mut sum.low.0).0, S::words_mut(&mut sum.high.0).0];
+    for (words, half) in words.into_iter().zip(halves) {
+        for v in 0..N {
+            s.store(&mut words[v], half[v]);
+        }
+    }
+}
 
 /// A sum of products on one strip.
 trait Products {
