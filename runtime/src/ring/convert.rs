@@ -8,8 +8,10 @@
 
 use rayon::prelude::*;
 
+use super::ahead::Ahead;
 use super::buffer::Buffer;
 use super::modulus::Modulus;
+use super::ntt::Begun;
 use super::scalar::{self, Conversion, End};
 use super::simd;
 use super::tower::{Ring, Tower};
@@ -34,6 +36,7 @@ pub struct BaseConverter {
 pub struct Lifted {
     n: usize,
     y: Buffer,
+    doubles: bool,
 }
 
 impl BaseConverter {
@@ -67,12 +70,18 @@ impl BaseConverter {
             ring.towers()[self.sources[k]].ntt.inverse_times(y, self.weights[k]);
         });
         let mut rows: Vec<&mut [u64]> = y.chunks_exact_mut(n).collect();
-        match self.width {
+        let doubles = match self.width {
             #[cfg(target_arch = "x86_64")]
-            Some(width) => simd::center(width, &mut rows, &self.moduli),
-            _ => scalar::center(&mut rows, &self.moduli),
-        }
-        Lifted { n, y }
+            Some(width) => {
+                simd::center(width, &mut rows, &self.moduli);
+                true
+            }
+            _ => {
+                scalar::center(&mut rows, &self.moduli);
+                false
+            }
+        };
+        Lifted { n, y, doubles }
     }
 
     /// The transform of the number modulo the tower with index `target`; true says that it is in doubles.
@@ -84,11 +93,25 @@ impl BaseConverter {
         out: &mut [u64],
         end: End<'_>,
     ) -> bool {
-        let y: Vec<&[u64]> = lifted.y.chunks_exact(lifted.n).collect();
-        let from = Conversion { y: &y, constants: &self.constants[target], max: self.max };
+        let begun = self.begin(ring, lifted, target, out);
         let tower = &ring.towers()[target];
-        tower.ntt.forward_converted(&tower.kernels, out, from, end)
+        let piece = tower.ntt.piece();
+        let mut doubles = false;
+        for (i, out) in out.chunks_exact_mut(piece).enumerate() {
+            let end = end.piece(i * piece..(i + 1) * piece);
+            doubles = tower.ntt.finish_piece(&tower.kernels, begun, i, out, end, &mut Ahead::nothing());
+        }
+        doubles
     }
+
+    /// As [`BaseConverter::forward`], up to where [`Ntt::finish_piece`](super::Ntt::finish_piece) takes over.
+    pub fn begin(&self, ring: &Ring, lifted: &Lifted, target: usize, out: &mut [u64]) -> Begun {
+        let y: Vec<&[u64]> = lifted.y.chunks_exact(lifted.n).collect();
+        let constants = &self.constants[target];
+        let from = Conversion { y: &y, constants, max: self.max, doubles: lifted.doubles };
+        ring.towers()[target].ntt.begin_converted(out, from)
+    }
+
     /// D modulo `q`.
     pub fn product(&self, q: Modulus) -> u64 {
         self.moduli.iter().fold(1, |product, d| q.mul(product, q.reduce(d.value())))

@@ -2,6 +2,7 @@
 //!
 //! All engines give the same bits.
 
+use super::ahead::Ahead;
 use super::kernels::Instructions;
 use super::modulus::Modulus;
 use super::scalar::{Conversion, End};
@@ -84,16 +85,38 @@ impl Engine {
         true
     }
 
-    /// The transform of a base conversion from small primes, if the engine can merge the two.
-    pub(super) fn forward_converted(&self, out: &mut [u64], from: Conversion<'_>, end: End<'_>) -> bool {
+    /// Entries that can be finished apart from the others, if the engine works like that.
+    pub(super) fn piece(&self) -> Option<usize> {
+        match self {
+            Self::Library(_) => None,
+            #[cfg(target_arch = "x86_64")]
+            Self::Four(plan) => Some(plan.piece()),
+            #[cfg(target_arch = "x86_64")]
+            Self::Eight(plan) => Some(plan.piece()),
+        }
+    }
+
+    /// Begins the transform of a base conversion from doubles, if the engine can.
+    pub(super) fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>) -> bool {
         match self {
             Self::Library(_) => return false,
             #[cfg(target_arch = "x86_64")]
-            Self::Four(plan) => plan.forward_converted(out, from, end),
+            Self::Four(plan) => plan.begin_converted(out, from),
             #[cfg(target_arch = "x86_64")]
-            Self::Eight(plan) => plan.forward_converted(out, from, end),
+            Self::Eight(plan) => plan.begin_converted(out, from),
         }
         true
+    }
+
+    /// Finishes piece `i` of what the engine has begun.
+    pub(super) fn finish_piece(&self, i: usize, piece: &mut [u64], end: End<'_>, ahead: &mut Ahead<'_>) {
+        match self {
+            Self::Library(_) => unreachable!("the library begins nothing"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Four(plan) => plan.finish_piece(i, piece, end, ahead),
+            #[cfg(target_arch = "x86_64")]
+            Self::Eight(plan) => plan.finish_piece(i, piece, end, ahead),
+        }
     }
 
     /// Values in [0, q) to coefficients in [0, q), times `factor`.

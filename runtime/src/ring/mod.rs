@@ -4,6 +4,7 @@
 //! in coefficient form and in NTT form are different types. Every operation has one scalar definition
 //! ([`scalar`]); the kernels in [`simd`] are chosen per prime when the ring is built, and give the same bits.
 
+pub mod ahead;
 pub mod automorphism;
 pub mod buffer;
 pub mod convert;
@@ -18,12 +19,13 @@ pub mod shared;
 pub mod simd;
 mod tower;
 
+pub use ahead::Ahead;
 pub use automorphism::Automorphism;
 pub use buffer::Buffer;
 pub use convert::{BaseConverter, Lifted};
 pub use kernels::Kernels;
 pub use modulus::Modulus;
-pub use ntt::Ntt;
+pub use ntt::{Begun, Ntt};
 pub use poly::{Basis, Coeff, Form, NttForm, Poly};
 pub use tower::{Ring, RingError, Tower};
 

@@ -5,11 +5,23 @@
 
 use std::sync::OnceLock;
 
+use super::ahead::Ahead;
 use super::engine::Engine;
 use super::kernels::{Instructions, Kernels};
 use super::modulus::Modulus;
 use super::scalar::{self, Conversion, End};
-use super::simd::FMA_PRIME_BOUND;
+
+/// Entries of a piece where the engine has none of its own, at most.
+const PIECE: usize = 1 << 11;
+
+/// How far a transform has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// The layers are done that pieces share.
+    Layers,
+    /// All layers are done: the words are values in [0, q).
+    Values,
+}
 
 /// A transform plan for one prime and one size.
 #[derive(Clone, Debug)]
@@ -78,26 +90,50 @@ impl Ntt {
         false
     }
 
-    /// The transform of a base conversion, as `end` wants it; true says that the result is doubles.
+    /// Entries of a transform that [`Ntt::finish_piece`] takes at once.
+    pub fn piece(&self) -> usize {
+        self.engine.piece().unwrap_or(PIECE.min(self.n))
+    }
+
+    /// Begins the transform of a base conversion; every piece must then be finished, in any order.
     ///
     /// # Panics
     /// When a length differs from the size.
-    pub fn forward_converted(
+    pub fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>) -> Begun {
+        if from.doubles && self.engine.begin_converted(out, from) {
+            return Begun::Layers;
+        }
+        scalar::convert(self.modulus, out, from);
+        self.forward(out);
+        Begun::Values
+    }
+
+    /// Finishes piece `i` of a transform as `end` wants it, whose words are those of the piece; true says that the result is
+    /// doubles. What is `ahead` may be asked for meanwhile.
+    ///
+    /// # Panics
+    /// When a length differs from that of a piece.
+    pub fn finish_piece(
         &self,
         kernels: &Kernels,
-        out: &mut [u64],
-        from: Conversion<'_>,
+        begun: Begun,
+        i: usize,
+        piece: &mut [u64],
         end: End<'_>,
+        ahead: &mut Ahead<'_>,
     ) -> bool {
-        if from.max < FMA_PRIME_BOUND && self.engine.forward_converted(out, from, end) {
-            return matches!(end, End::Doubles);
+        match begun {
+            Begun::Layers => {
+                self.engine.finish_piece(i, piece, end, ahead);
+                matches!(end, End::Doubles)
+            }
+            Begun::Values => {
+                if let End::Divided { a, w } = end {
+                    kernels.sub_mul_scalar_from(piece, a, w);
+                }
+                false
+            }
         }
-        scalar::convert(self.modulus, out, from.y, from.constants);
-        self.forward(out);
-        if let End::Divided { a, w } = end {
-            kernels.sub_mul_scalar_from(out, a, w);
-        }
-        false
     }
 
     /// Transforms a polynomial in X^k given by its n/k residues, as [`Ntt::forward_f64`].

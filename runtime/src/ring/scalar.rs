@@ -20,8 +20,10 @@ pub struct Term<'a> {
 /// A base conversion to one prime: Σ yₖ·cₖ, see [`convert`].
 #[derive(Clone, Copy, Debug)]
 pub struct Conversion<'a> {
-    /// Signed numbers, as [`center`] leaves them.
+    /// Numbers, as [`center`] leaves them.
     pub y: &'a [&'a [u64]],
+    /// Whether they are the bits of doubles instead of signed integers.
+    pub doubles: bool,
     /// The constants, residues of the target.
     pub constants: &'a [u64],
     /// An upper bound of the numbers' magnitude.
@@ -42,6 +44,16 @@ pub enum End<'a> {
         /// The factor.
         w: ShoupConstant,
     },
+}
+
+impl<'a> End<'a> {
+    /// The same for a range of the values.
+    pub fn piece(self, range: std::ops::Range<usize>) -> Self {
+        match self {
+            Self::Divided { a, w } => Self::Divided { a: &a[range], w },
+            end => end,
+        }
+    }
 }
 
 /// What the sums of an inner product start from.
@@ -150,14 +162,16 @@ pub fn round(x: &mut [f64]) {
     x.iter_mut().for_each(|x| *x = x.round_ties_even());
 }
 
-/// Base conversion to one prime: out ← Σ yₖ·cₖ for signed yₖ below 2^61 in magnitude, as [`center`] leaves them.
-pub fn convert(q: Modulus, out: &mut [u64], y: &[&[u64]], constants: &[u64]) {
+/// Base conversion to one prime: out ← Σ yₖ·cₖ for yₖ below 2^61 in magnitude.
+pub fn convert(q: Modulus, out: &mut [u64], from: Conversion<'_>) {
+    let Conversion { y, constants, doubles, .. } = from;
+    let signed = |y: u64| if doubles { f64::from_bits(y) as i64 } else { y as i64 };
     // Sixteen products stay below 2^126.
     const BATCH: usize = 16;
     out.fill(0);
     for (y, constants) in y.chunks(BATCH).zip(constants.chunks(BATCH)) {
         for (i, out) in out.iter_mut().enumerate() {
-            let products = y.iter().zip(constants).map(|(y, &c)| i128::from(y[i] as i64) * i128::from(c));
+            let products = y.iter().zip(constants).map(|(y, &c)| i128::from(signed(y[i])) * i128::from(c));
             let wide = products.sum::<i128>() + i128::from(*out);
             let rest = q.reduce_u128(wide.unsigned_abs());
             *out = if wide < 0 { q.neg(rest) } else { rest };

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{Evaluator, check_levels};
 use crate::ckks::ciphertext::Ciphertext;
-use crate::ckks::key_switch::{Switch, Then, decompose, mod_down, multiply};
+use crate::ckks::key_switch::{First, Switch, decompose, switch};
 use crate::ckks::{CkksError, RelinKey};
 use crate::ring::{NttForm, Poly};
 
@@ -50,16 +50,12 @@ impl Evaluator<'_> {
         a.check_degree(3)?;
         key.key().check_level(a.level)?;
         let digits = decompose(self.context, a.level, &a.polys[2]);
-        let switch = Switch { key: key.key(), first: None, permute: None };
-        let sums = multiply(self.context, &digits, &[switch]);
-        let polys = sums
-            .iter()
-            .flatten()
-            .zip(&a.polys)
-            .map(|(sum, poly)| {
-                mod_down(self.context, a.level, sum, &Then { add: Some(poly), ..Then::default() })
-            })
-            .collect();
+        let relin = Switch { key: key.key(), permute: None };
+        let [first, mut second] = switch(self.context, &digits, First::TimesP(&a.polys[0]), &[relin])
+            .pop()
+            .expect("one key gives one result");
+        self.context.ring().add_assign(&mut second, &a.polys[1]);
+        let polys = vec![first, second];
         Ok(Ciphertext { polys, level: a.level, scale: a.scale })
     }
 }

@@ -4,9 +4,8 @@ use std::cell::OnceCell;
 
 use super::Evaluator;
 use crate::ckks::ciphertext::Ciphertext;
-use crate::ckks::key_switch::{Digits, Switch, Then, decompose, mod_down, multiply};
+use crate::ckks::key_switch::{Digits, First, Halves, Switch, decompose, switch};
 use crate::ckks::{CkksError, Rotation, RotationKeys};
-use crate::ring::{NttForm, Poly};
 
 /// Rotations that share the transforms of digits; more would hold too many sums at once.
 const SHARED: usize = 16;
@@ -64,19 +63,16 @@ impl Evaluator<'_> {
         rotations: &[Rotation],
         keys: &RotationKeys,
     ) -> Result<Vec<Ciphertext>, CkksError> {
+        let n = self.context.ring().n();
         let switches = rotations
             .iter()
-            .map(|&rotation| Ok(Switch { key: keys.get(rotation, a.level)?, first: None, permute: None }))
+            .map(|&rotation| {
+                let permute = Some(self.context.automorphism(rotation.galois_element(n)));
+                Ok(Switch { key: keys.get(rotation, a.level)?, permute })
+            })
             .collect::<Result<Vec<_>, CkksError>>()?;
-        let sums = multiply(self.context, digits, &switches);
-        let divided = sums.into_iter().zip(rotations).map(|([c0, c1], rotation)| {
-            let automorphism = self.context.automorphism(rotation.galois_element(self.context.ring().n()));
-            let permute = Some(&*automorphism);
-            let divide =
-                |half: &Poly<NttForm>, add| mod_down(self.context, a.level, half, &Then { add, permute });
-            let polys = vec![divide(&c0, Some(&a.polys[0])), divide(&c1, None)];
-            Ciphertext { polys, level: a.level, scale: a.scale }
-        });
-        Ok(divided.collect())
+        let rotated = switch(self.context, digits, First::TimesP(&a.polys[0]), &switches);
+        let ciphertext = |halves: Halves| Ciphertext { polys: halves.into(), level: a.level, scale: a.scale };
+        Ok(rotated.into_iter().map(ciphertext).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! Baby steps: rotations of one input that share its decomposition.
 
 use crate::ckks::ciphertext::Ciphertext;
-use crate::ckks::key_switch::{Halves, Switch, decompose, multiply};
+use crate::ckks::key_switch::{First, Halves, Switch, decompose, multiply};
 use crate::ckks::{CkksError, Context, Rotation, RotationKeys};
 use crate::ring::{NttForm, Poly};
 
@@ -13,24 +13,24 @@ pub(super) fn baby_steps(
     keys: &RotationKeys,
 ) -> Result<Vec<Halves>, CkksError> {
     let level = input.level;
-    let first = times_p(context, input, 0);
     let moving: Vec<Rotation> = steps.iter().copied().filter(|step| !step.is_zero()).collect();
     let switches = moving
         .iter()
         .map(|&step| {
             let permute = Some(context.automorphism(step.galois_element(context.ring().n())));
-            Ok(Switch { key: keys.get(step, level)?, first: Some(&first), permute })
+            Ok(Switch { key: keys.get(step, level)?, permute })
         })
         .collect::<Result<Vec<_>, CkksError>>()?;
     let moved = if switches.is_empty() {
         Vec::new()
     } else {
-        multiply(context, &decompose(context, level, &input.polys[1]), &switches)
+        let digits = decompose(context, level, &input.polys[1]);
+        multiply(context, &digits, First::TimesP(&input.polys[0]), &switches)
     };
     let mut moved = moved.into_iter();
     let next = |step: &Rotation| if step.is_zero() { None } else { moved.next() };
     let babies = steps.iter().map(next).collect::<Vec<_>>();
-    let unmoved = || [first.clone(), times_p(context, input, 1)];
+    let unmoved = || [0, 1].map(|half| times_p(context, input, half));
     Ok(babies.into_iter().map(|baby| baby.unwrap_or_else(unmoved)).collect())
 }
 

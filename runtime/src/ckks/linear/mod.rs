@@ -20,7 +20,7 @@ use parts::take_apart;
 use self::inner::inner_sums;
 use self::outer::outer_sums;
 use super::ciphertext::{Ciphertext, Encoding, Plaintext};
-use super::key_switch::{Then, mod_down};
+use super::key_switch::mod_down;
 use super::keys::RotationKeys;
 use super::{CkksError, Evaluator, Rotation};
 
@@ -121,7 +121,7 @@ pub fn evaluate(
     let mut outputs = outer_sums(context, level, plan, sums, keys)?
         .into_iter()
         .map(|halves| Ciphertext {
-            polys: halves.iter().map(|half| mod_down(context, level, half, &Then::default())).collect(),
+            polys: halves.iter().map(|half| mod_down(context, level, half)).collect(),
             level,
             scale,
         })

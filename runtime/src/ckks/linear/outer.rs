@@ -3,7 +3,7 @@
 use fhe_bytecode::Level;
 
 use super::LinearPlan;
-use crate::ckks::key_switch::{Halves, Switch, Then, decompose, mod_down, multiply};
+use crate::ckks::key_switch::{First, Halves, Switch, decompose, mod_down, multiply};
 use crate::ckks::{CkksError, Context, RotationKeys};
 
 /// Rotates the inner sums by their giant steps and adds them up, per output.
@@ -20,12 +20,12 @@ pub(super) fn outer_sums(
         let rotated = if group.giant.is_zero() {
             sums
         } else {
-            let second = mod_down(context, level, &sums[1], &Then::default());
+            let second = mod_down(context, level, &sums[1]);
             let permute = Some(context.automorphism(group.giant.galois_element(ring.n())));
             let key = keys.get(group.giant, level)?;
-            let switch = Switch { key, first: Some(&sums[0]), permute };
+            let switch = Switch { key, permute };
             let digits = decompose(context, level, &second);
-            multiply(context, &digits, &[switch]).pop().expect("one key gives one result")
+            multiply(context, &digits, First::Sum(&sums[0]), &[switch]).pop().expect("one key gives one result")
         };
         match &mut outputs[group.output] {
             Some(total) => {

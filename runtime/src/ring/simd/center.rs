@@ -2,12 +2,12 @@
 
 use super::Width;
 use super::lanes::Lanes;
-use super::prime::{from_int, to_signed};
+use super::prime::from_int;
 use super::width::with_width;
 use crate::ring::modulus::Modulus;
 use crate::ring::scalar;
 
-/// See [`scalar::center`]; moduli below 2^50.
+/// See [`scalar::center`]; moduli below 2^50, results as the bits of doubles.
 ///
 /// # Panics
 /// When lengths differ or a modulus is too large.
@@ -23,7 +23,7 @@ pub fn center(width: Width, y: &mut [&mut [u64]], moduli: &[Modulus]) {
         [a, b] => few(s, [a, b], moduli),
         [a, b, c] => few(s, [a, b, c], moduli),
         [a, b, c, d] => few(s, [a, b, c, d], moduli),
-        _ => scalar::center(y, moduli),
+        _ => rest(y, moduli),
     });
 }
 
@@ -45,10 +45,16 @@ fn few<S: Lanes, const K: usize>(s: S, mut y: [&mut [u64]; K], moduli: &[Modulus
                 for k in 0..K {
                     let less = s.sub(x[k], s.splat(moduli[k].value() as f64));
                     let centered = s.select(s.sub(s.splat(k as f64), count), less, x[k]);
-                    s.store(&mut S::words_mut(y[k]).0[i], to_signed(s, centered));
+                    s.store(&mut S::words_mut(y[k]).0[i], centered);
                 }
             }
         },
     );
-    scalar::center(&mut y.each_mut().map(|y| &mut y[len..]), moduli);
+    rest(&mut y.each_mut().map(|y| &mut y[len..]), moduli);
+}
+
+/// What no kernel takes.
+fn rest(y: &mut [&mut [u64]], moduli: &[Modulus]) {
+    scalar::center(y, moduli);
+    y.iter_mut().flat_map(|y| y.iter_mut()).for_each(|y| *y = (*y as i64 as f64).to_bits());
 }

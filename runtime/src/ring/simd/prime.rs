@@ -34,21 +34,6 @@ pub(super) fn from_int<S: Lanes>(s: S, x: S::V) -> S::V {
     s.sub(s.or(x, magic), magic)
 }
 
-/// Signed integers below 2^51 in magnitude to doubles.
-#[inline(always)]
-pub(super) fn from_signed<S: Lanes>(s: S, x: S::V) -> S::V {
-    let magic = s.splat(ROUNDER);
-    s.sub(s.add_words(x, magic), magic)
-}
-
-/// Integral doubles below 2^51 in magnitude to signed integers.
-#[inline(always)]
-pub(super) fn to_signed<S: Lanes>(s: S, x: S::V) -> S::V {
-    let magic = s.splat(ROUNDER);
-    let minus_magic = s.splat(f64::from_bits(ROUNDER.to_bits().wrapping_neg()));
-    s.add_words(s.add(x, magic), minus_magic)
-}
-
 /// Loads integers in [0, 2^52) as doubles.
 #[inline(always)]
 pub(super) fn load_int<S: Lanes>(s: S, x: &S::Words) -> S::V {

@@ -118,6 +118,8 @@ fn centering_agrees_with_scalar() {
                 &mut found.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>(),
                 moduli,
             );
+            let signed = |y: Vec<u64>| y.into_iter().map(|y| f64::from_bits(y) as i64 as u64).collect();
+            let found: Vec<Vec<u64>> = found.into_iter().map(signed).collect();
             assert_eq!(found, expected);
         }
     }

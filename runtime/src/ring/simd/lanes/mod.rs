@@ -87,14 +87,45 @@ pub(super) fn bits_mut(x: &mut [f64]) -> &mut [u64] {
     unsafe { std::slice::from_raw_parts_mut(x.as_mut_ptr().cast(), x.len()) }
 }
 
-/// Asks for the cache lines of entry `i`, which may lie past the end.
+/// Words of a cache line.
+pub(super) const WORDS: usize = 8;
+
+/// Asks for the cache lines of entry `i`, which may lie past the end, to have them in the first cache.
 #[inline(always)]
 pub(super) fn prefetch<T>(x: &[T], i: usize) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    const LINE: usize = 64;
-    let entry = x.as_ptr().wrapping_add(i).cast::<i8>();
-    for line in 0..size_of::<T>().div_ceil(LINE) {
+    let entry = x.as_ptr().wrapping_add(i).cast::<u64>();
+    for line in 0..size_of::<T>().div_ceil(8 * WORDS) {
         // SAFETY: every x86-64 CPU has the instruction, and it reads nothing: any address will do.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(entry.wrapping_add(line * LINE)) }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(entry.wrapping_add(line * WORDS).cast()) }
+    }
+}
+
+/// Words to have in the second cache soon, asked for line by line.
+pub(super) struct Soon {
+    next: *const u64,
+    /// Words from one line to the next; zero to ask for the same again, which costs nothing.
+    step: usize,
+}
+
+impl Soon {
+    /// These words, or nothing.
+    pub(super) fn new(words: Option<&[u64]>) -> Self {
+        static NOTHING: u64 = 0;
+        match words {
+            Some(words) => Self { next: words.as_ptr(), step: WORDS },
+            None => Self { next: &NOTHING, step: 0 },
+        }
+    }
+
+    /// Asks for the next lines, also past the end.
+    #[inline(always)]
+    pub(super) fn ask<const LINES: usize>(&mut self) {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        for _ in 0..LINES {
+            // SAFETY: every x86-64 CPU has the instruction, and it reads nothing: any address will do.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(self.next.cast()) }
+            self.next = self.next.wrapping_add(self.step);
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! Where the first pass of a forward transform reads, and what its last pass writes.
 
 use crate::ring::simd::lanes::Lanes;
-use crate::ring::simd::prime::{Factor, Prime, from_int, from_signed, load_int};
+use crate::ring::simd::prime::{Factor, Prime, from_int, load_int};
 
 /// Coefficients of a transform: vector by vector, balanced or not, at most 4p in magnitude below
-/// [`SMALL_PRIME_BOUND`](crate::ring::simd::prime::SMALL_PRIME_BOUND) and p above.
+/// [`SMALL_PRIME_BOUND`](crate::ring::simd::prime::SMALL_PRIME_BOUND) and 15/8·p above.
 pub(super) trait Source<S: Lanes> {
     /// Vector `i`; `own` is what the output holds there.
     fn read<const LARGE: bool>(&self, prime: &Prime<S>, i: usize, own: &S::Words) -> S::V;
@@ -12,7 +12,7 @@ pub(super) trait Source<S: Lanes> {
 
 /// What becomes of the values of a transform.
 pub(super) trait Sink<S: Lanes> {
-    /// Integers to store as vector `i`, for values below 16p (small primes) or 2^53.
+    /// Integers to store as vector `i` of a piece, for values below 16p (small primes) or 2^53.
     fn finish<const LARGE: bool>(&self, prime: &Prime<S>, i: usize, x: S::V) -> S::V;
 }
 
@@ -36,7 +36,7 @@ impl<S: Lanes> Source<S> for Doubles<'_, S> {
     }
 }
 
-/// A base conversion: Σ yₖ·cₖ for signed yₖ below 2^50.
+/// A base conversion: Σ yₖ·cₖ for doubles yₖ below 2^50 in magnitude. Each product is at most 5/8·p.
 pub(super) struct Converted<'a, S: Lanes, const K: usize> {
     pub(super) y: [&'a [S::Words]; K],
     pub(super) constants: [Factor<S>; K],
@@ -46,12 +46,11 @@ impl<S: Lanes, const K: usize> Source<S> for Converted<'_, S, K> {
     #[inline(always)]
     fn read<const LARGE: bool>(&self, prime: &Prime<S>, i: usize, _: &S::Words) -> S::V {
         let s = prime.s;
-        let mut sum = prime.mul_factor_short(from_signed(s, s.load(&self.y[0][i])), &self.constants[0]);
+        let mut sum = prime.mul_factor_short(s.load(&self.y[0][i]), &self.constants[0]);
         for k in 1..K {
-            sum =
-                s.add(sum, prime.mul_factor_short(from_signed(s, s.load(&self.y[k][i])), &self.constants[k]));
+            sum = s.add(sum, prime.mul_factor_short(s.load(&self.y[k][i]), &self.constants[k]));
         }
-        if LARGE && K > 1 { prime.balance(sum) } else { sum }
+        if LARGE && K > 3 { prime.balance(sum) } else { sum }
     }
 }
 
@@ -67,7 +66,7 @@ impl<S: Lanes> Source<S> for ConvertedMany<'_, S> {
         let s = prime.s;
         let mut sum = s.splat(0.0);
         for (y, constant) in self.y.iter().zip(self.constants) {
-            sum = prime.balance(s.add(sum, prime.mul_factor_short(from_signed(s, s.load(&y[i])), constant)));
+            sum = prime.balance(s.add(sum, prime.mul_factor_short(s.load(&y[i]), constant)));
         }
         sum
     }

@@ -1,43 +1,57 @@
 //! The forward transform.
 //!
 //! Growth, in units of p: a butterfly adds at most 1/2 plus what rounding the quotient costs. Small primes start
-//! below 4 and stay below 16 without any reduction. At p ≈ 2^50 products take factors of up to 4 and err by |x|/8. There every
-//! second pass balances the two entries that no product reduces: it ends below 2.2 and the next one below 3.8, and nothing
-//! but the very last sums, below 4.8, is larger.
+//! below 4 and stay below 16 without any reduction. At p ≈ 2^50 products take factors of up to 4 and err by |x|/8. There
+//! a transform starts below 15/8 and the first pass ends below 3.5. Then every second pass balances the two entries that no
+//! product reduces: it ends below 2.2 and the next one below 3.8, and nothing but the very last sums, below 4.8, is larger.
 
 use super::ends::{Sink, Source};
 use super::twiddles::INNER;
-use super::{BLOCK, FmaNtt, TURN};
-use crate::ring::simd::lanes::Lanes;
+use super::{FmaNtt, TURN};
+use crate::ring::Ahead;
+use crate::ring::simd::lanes::{Lanes, Soon, WORDS};
 use crate::ring::simd::prime::{Factor, Prime};
 
-/// Coefficients of `source` in order to values in `out`, bit-reversed, as `sink` wants them.
+/// Cache lines that each step of a pass asks for: at a step in 16 cycles, somewhat more than memory gives.
+const LINES: usize = 2;
+
+/// The layers that pieces share: coefficients of `source` in order to pieces for [`finish`].
 ///
 /// Each stage is a function of its own, so that what depends on neither end is compiled once.
-pub(super) fn forward<S: Lanes, const LARGE: bool>(
+pub(super) fn begin<S: Lanes, const LARGE: bool>(
     plan: &FmaNtt<S>,
     out: &mut [u64],
     source: &impl Source<S>,
-    sink: &impl Sink<S>,
 ) {
     let mut m = first::<S, LARGE>(plan, out, source);
     let mut balance = LARGE;
-    while plan.n / m > BLOCK {
-        passes(plan, out, (m, 0), balance);
+    while plan.n / m > plan.piece {
+        passes(plan, out, (m, 0), balance, None);
         balance = LARGE && !balance;
         m *= 4;
     }
-    let inner = plan.n / m / (8 * S::WIDTH);
-    for (i, block) in out.chunks_exact_mut(plan.n / m).enumerate() {
-        let mut balance = balance;
-        let mut sub = 1;
-        while block.len() / sub > 8 {
-            passes(plan, block, (m * sub, i * sub), balance);
-            balance = LARGE && !balance;
-            sub *= 4;
-        }
-        last::<S, LARGE>(plan, block, i * inner, balance, sink);
+}
+
+/// The other layers of piece `i`: to values, bit-reversed, as `sink` wants them.
+pub(super) fn finish<S: Lanes, const LARGE: bool>(
+    plan: &FmaNtt<S>,
+    i: usize,
+    piece: &mut [u64],
+    sink: &impl Sink<S>,
+    ahead: &mut Ahead<'_>,
+) {
+    let m = plan.n / plan.piece;
+    // As many passes as there are pairs of layers came before.
+    let mut balance = LARGE && m.trailing_zeros().div_ceil(2) % 2 == 1;
+    let mut sub = 1;
+    while piece.len() / sub > 8 {
+        let soon = ahead.take(LINES * WORDS * piece.len() / (4 * S::WIDTH));
+        passes(plan, piece, (m * sub, i * sub), balance, soon);
+        balance = LARGE && !balance;
+        sub *= 4;
     }
+    let rows = piece.len() / (8 * S::WIDTH);
+    last::<S, LARGE>(plan, piece, i * rows, balance, sink, ahead.take(2 * LINES * WORDS * rows));
 }
 
 /// The first layer or two; returns the number of blocks they leave.
@@ -59,8 +73,15 @@ fn first<S: Lanes, const LARGE: bool>(plan: &FmaNtt<S>, out: &mut [u64], source:
     )
 }
 
-/// One pass over every block of `part`, which holds blocks `first`… of the layer with `m` blocks.
-fn passes<S: Lanes>(plan: &FmaNtt<S>, part: &mut [u64], (m, first): (usize, usize), balance: bool) {
+/// One pass over every block of `part`, which holds blocks `first`… of the layer with `m` blocks; asks for what comes soon.
+fn passes<S: Lanes>(
+    plan: &FmaNtt<S>,
+    part: &mut [u64],
+    (m, first): (usize, usize),
+    balance: bool,
+    soon: Option<&[u64]>,
+) {
+    let mut soon = Soon::new(soon);
     plan.s.run(
         #[inline(always)]
         || {
@@ -68,9 +89,9 @@ fn passes<S: Lanes>(plan: &FmaNtt<S>, part: &mut [u64], (m, first): (usize, usiz
             for (i, block) in part.chunks_exact_mut(plan.n / m).enumerate() {
                 let w = plan.forward.three(&prime, m, first + i);
                 if balance {
-                    pass::<S, true>(&prime, block, &w);
+                    pass::<S, true>(&prime, block, &w, &mut soon);
                 } else {
-                    pass::<S, false>(&prime, block, &w);
+                    pass::<S, false>(&prime, block, &w, &mut soon);
                 }
             }
         },
@@ -84,16 +105,18 @@ fn last<S: Lanes, const LARGE: bool>(
     first: usize,
     balance: bool,
     sink: &impl Sink<S>,
+    soon: Option<&[u64]>,
 ) {
+    let mut soon = Soon::new(soon);
     let table = &plan.forward.inner[first..first + block.len() / (8 * S::WIDTH)];
     plan.s.run(
         #[inline(always)]
         || {
             let prime = Prime::new(plan.s, plan.q.value());
             if balance {
-                inner_pass::<S, LARGE, true>(&prime, block, table, sink, first);
+                inner_pass::<S, LARGE, true>(&prime, block, table, sink, &mut soon);
             } else {
-                inner_pass::<S, LARGE, false>(&prime, block, table, sink, first);
+                inner_pass::<S, LARGE, false>(&prime, block, table, sink, &mut soon);
             }
         },
     );
@@ -166,13 +189,20 @@ impl<S: Lanes> Quarters<'_, S> {
 
 /// Two layers over a block; one layer of some entries overlaps with the other of the next.
 #[inline(always)]
-fn pass<S: Lanes, const BALANCE: bool>(prime: &Prime<S>, block: &mut [u64], w: &[Factor<S>; 3]) {
+fn pass<S: Lanes, const BALANCE: bool>(
+    prime: &Prime<S>,
+    block: &mut [u64],
+    w: &[Factor<S>; 3],
+    soon: &mut Soon,
+) {
     let [a, b, c, d] = parts::<S, 4>(block);
     let len = a.len();
     // Equal lengths, spelled out so that the loop checks no index.
     let mut quarters = Quarters::<S>([a, &mut b[..len], &mut c[..len], &mut d[..len]]);
+    soon.ask::<LINES>();
     let mut x = quarters.begin::<BALANCE>(prime, 0, w);
     for i in 1..len {
+        soon.ask::<LINES>();
         let next = quarters.begin::<BALANCE>(prime, i, w);
         quarters.end(prime, i - 1, w, x);
         x = next;
@@ -244,12 +274,13 @@ fn inner_pass<S: Lanes, const LARGE: bool, const BALANCE: bool>(
     block: &mut [u64],
     table: &[[S::Words; INNER]],
     sink: &impl Sink<S>,
-    first: usize,
+    soon: &mut Soon,
 ) {
     let s = prime.s;
     let rows = S::words_mut(block).0.as_chunks_mut::<8>().0;
     for (turn, (rows, table)) in rows.chunks_mut(TURN).zip(table.chunks(TURN)).enumerate() {
         for (rows, table) in rows.iter_mut().zip(table) {
+            soon.ask::<{ 2 * LINES }>();
             let mut x = s.group(load_rows(s, rows));
             if BALANCE {
                 for x in &mut x[..4] {
@@ -275,7 +306,7 @@ fn inner_pass<S: Lanes, const LARGE: bool, const BALANCE: bool>(
             }
             let x = s.ungroup(x);
             for k in 0..8 {
-                let at = 8 * (first + TURN * turn + i) + k;
+                let at = 8 * (TURN * turn + i) + k;
                 s.store(&mut rows[k], sink.finish::<LARGE>(prime, at, x[k]));
             }
         }

@@ -8,7 +8,7 @@
 
 use super::forward::{load_rows, parts};
 use super::twiddles::INNER;
-use super::{BLOCK, FmaNtt, TURN};
+use super::{FmaNtt, TURN};
 use crate::ring::simd::lanes::Lanes;
 use crate::ring::simd::prime::{Factor, Prime, from_int};
 
@@ -19,12 +19,9 @@ pub(super) fn inverse<S: Lanes, const LARGE: bool>(plan: &FmaNtt<S>, buf: &mut [
     let layers = plan.n.trailing_zeros() as usize - 3;
     // The pass that ends the transform has this many blocks below it.
     let top = if layers % 2 == 1 { 2 } else { 4 };
-    let mut m = top;
-    while plan.n / m > BLOCK {
-        m *= 4;
-    }
-    let inner = plan.n / m / (8 * S::WIDTH);
-    for (i, block) in buf.chunks_exact_mut(plan.n / m).enumerate() {
+    let mut m = plan.n / plan.piece;
+    let inner = plan.piece / (8 * S::WIDTH);
+    for (i, block) in buf.chunks_exact_mut(plan.piece).enumerate() {
         inner_pass::<S, LARGE>(&prime, block, &plan.inverse.inner[i * inner..(i + 1) * inner]);
         let mut sub = block.len() / 32;
         while sub >= 1 {

@@ -2,8 +2,8 @@
 //!
 //! Layers are merged two at a time: a pass reads four entries, does four butterflies and writes them back, few
 //! enough that the next entries start before these are done. The three layers next to the values work on
-//! groups of eight neighbors; groups are transposed so that each vector holds one entry of each. Blocks that
-//! fit the first cache are finished before the next is touched. What a caller would do before or after a
+//! groups of eight neighbors; groups are transposed so that each vector holds one entry of each. Pieces that
+//! fit the first cache are finished one by one, when the caller wants them. What a caller would do before or after a
 //! forward transform (a base conversion, a division) is done where its passes begin and end.
 
 mod ends;
@@ -17,11 +17,12 @@ use twiddles::Twiddles;
 use super::FMA_PRIME_BOUND;
 use super::lanes::{Lanes, bits};
 use super::prime::{Factor, Prime, SMALL_PRIME_BOUND};
+use crate::ring::Ahead;
 use crate::ring::modulus::Modulus;
 use crate::ring::scalar::{Conversion, End};
 
-/// Entries of a block that is finished before the next one: half of a 32 KiB cache.
-const BLOCK: usize = 1 << 11;
+/// Entries of a piece, at most: half of a 32 KiB cache.
+const PIECE: usize = 1 << 11;
 /// Rows of eight vectors that the two loops of an innermost pass take turns on.
 const TURN: usize = 16;
 
@@ -31,9 +32,21 @@ pub struct FmaNtt<S: Lanes> {
     s: S,
     q: Modulus,
     n: usize,
+    /// Entries that the last layers of a transform finish apart from the others.
+    piece: usize,
     forward: Twiddles<S>,
     inverse: Twiddles<S>,
     n_inv: u64,
+}
+
+/// What the first pass leaves, divided by passes of two layers until it fits.
+fn piece(n: usize) -> usize {
+    let layers = n.trailing_zeros() as usize - 3;
+    let mut piece = if layers % 2 == 1 { n / 2 } else { n / 4 };
+    while piece > PIECE {
+        piece /= 4;
+    }
+    piece
 }
 
 impl<S: Lanes> FmaNtt<S> {
@@ -51,6 +64,7 @@ impl<S: Lanes> FmaNtt<S> {
             s,
             q,
             n,
+            piece: piece(n),
             forward: Twiddles::new(q, n, root),
             inverse: Twiddles::new(q, n, q.inv(root)),
             n_inv: q.inv(n as u64 % q.value()),
@@ -62,59 +76,88 @@ impl<S: Lanes> FmaNtt<S> {
         self.n
     }
 
+    /// Entries of a piece.
+    pub fn piece(&self) -> usize {
+        self.piece
+    }
+
     /// Coefficients in [0, p), in order, to values in [0, p), bit-reversed.
     pub fn forward(&self, buf: &mut [u64]) {
-        self.run_forward(buf, &InPlace, &Residues);
+        self.begin(buf, &InPlace);
+        self.finish_all(buf, End::Residues);
     }
 
     /// Integral coefficients in [-p, p], in order, to values, bit-reversed: in [0, p), or doubles.
     pub fn forward_f64(&self, out: &mut [u64], coeffs: &[f64], doubles: bool) {
         assert_eq!(out.len(), coeffs.len());
-        let source = Doubles(S::words(bits(coeffs)).0);
-        if doubles {
-            self.run_forward(out, &source, &AsDoubles);
-        } else {
-            self.run_forward(out, &source, &Residues);
-        }
+        self.begin(out, &Doubles(S::words(bits(coeffs)).0));
+        self.finish_all(out, if doubles { End::Doubles } else { End::Residues });
     }
 
-    /// The transform of a base conversion from numbers below 2^50 in magnitude.
-    pub fn forward_converted(&self, out: &mut [u64], from: Conversion<'_>, end: End<'_>) {
-        let Conversion { y, constants, max } = from;
-        assert!(max < FMA_PRIME_BOUND && y.len() == constants.len() && y.iter().all(|y| y.len() == self.n));
+    /// The first layers of the transform of a base conversion from doubles below 2^50 in magnitude;
+    /// [`FmaNtt::finish_piece`] does the others.
+    pub fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>) {
+        let Conversion { y, constants, max, doubles } = from;
+        assert!(doubles && max < FMA_PRIME_BOUND);
+        assert!(y.len() == constants.len() && y.iter().all(|y| y.len() == self.n));
         match y.len() {
-            1 => self.forward_few::<1>(out, y, constants, end),
-            2 => self.forward_few::<2>(out, y, constants, end),
-            3 => self.forward_few::<3>(out, y, constants, end),
-            4 => self.forward_few::<4>(out, y, constants, end),
+            1 => self.begin_few::<1>(out, y, constants),
+            2 => self.begin_few::<2>(out, y, constants),
+            3 => self.begin_few::<3>(out, y, constants),
+            4 => self.begin_few::<4>(out, y, constants),
             _ => {
                 let y: Vec<&[S::Words]> = y.iter().map(|y| S::words(y).0).collect();
                 let prime = Prime::new(self.s, self.q.value());
                 let constants: Vec<Factor<S>> = constants.iter().map(|&c| self.factor(&prime, c)).collect();
-                self.forward_to(out, &ConvertedMany { y: &y, constants: &constants }, end);
+                self.begin(out, &ConvertedMany { y: &y, constants: &constants });
             }
         }
     }
 
     /// The usual numbers of sources.
-    fn forward_few<const K: usize>(&self, out: &mut [u64], y: &[&[u64]], constants: &[u64], end: End<'_>) {
+    fn begin_few<const K: usize>(&self, out: &mut [u64], y: &[&[u64]], constants: &[u64]) {
         let prime = Prime::new(self.s, self.q.value());
         let source = Converted::<S, K> {
             y: std::array::from_fn(|k| S::words(y[k]).0),
             constants: std::array::from_fn(|k| self.factor(&prime, constants[k])),
         };
-        self.forward_to(out, &source, end);
+        self.begin(out, &source);
     }
 
-    fn forward_to(&self, out: &mut [u64], source: &impl Source<S>, end: End<'_>) {
+    /// The last layers of piece `i`, whose part of `a` is in `end` if it has one; asks for what is `ahead` meanwhile.
+    pub fn finish_piece(&self, i: usize, piece: &mut [u64], end: End<'_>, ahead: &mut Ahead<'_>) {
+        assert!(piece.len() == self.piece && i < self.n / self.piece);
         match end {
-            End::Residues => self.run_forward(out, source, &Residues),
-            End::Doubles => self.run_forward(out, source, &AsDoubles),
+            End::Residues => self.finish(i, piece, &Residues, ahead),
+            End::Doubles => self.finish(i, piece, &AsDoubles, ahead),
             End::Divided { a, w } => {
-                assert_eq!(a.len(), self.n);
+                assert_eq!(a.len(), piece.len());
                 let w = self.factor(&Prime::new(self.s, self.q.value()), w.value());
-                self.run_forward(out, source, &Divided { a: S::words(a).0, w });
+                self.finish(i, piece, &Divided { a: S::words(a).0, w }, ahead);
             }
+        }
+    }
+
+    fn finish_all(&self, out: &mut [u64], end: End<'_>) {
+        for (i, piece) in out.chunks_exact_mut(self.piece).enumerate() {
+            self.finish_piece(i, piece, end, &mut Ahead::nothing());
+        }
+    }
+
+    fn begin(&self, out: &mut [u64], source: &impl Source<S>) {
+        assert_eq!(out.len(), self.n);
+        if self.q.value() < SMALL_PRIME_BOUND {
+            forward::begin::<S, false>(self, out, source);
+        } else {
+            forward::begin::<S, true>(self, out, source);
+        }
+    }
+
+    fn finish(&self, i: usize, piece: &mut [u64], sink: &impl Sink<S>, ahead: &mut Ahead<'_>) {
+        if self.q.value() < SMALL_PRIME_BOUND {
+            forward::finish::<S, false>(self, i, piece, sink, ahead);
+        } else {
+            forward::finish::<S, true>(self, i, piece, sink, ahead);
         }
     }
 
@@ -132,15 +175,6 @@ impl<S: Lanes> FmaNtt<S> {
                 }
             },
         );
-    }
-
-    fn run_forward(&self, out: &mut [u64], source: &impl Source<S>, sink: &impl Sink<S>) {
-        assert_eq!(out.len(), self.n);
-        if self.q.value() < SMALL_PRIME_BOUND {
-            forward::forward::<S, false>(self, out, source, sink);
-        } else {
-            forward::forward::<S, true>(self, out, source, sink);
-        }
     }
 
     /// A constant in every lane.
