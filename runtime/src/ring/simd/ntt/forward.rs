@@ -13,7 +13,7 @@ use crate::ring::simd::lanes::{Lanes, Soon, WORDS};
 use crate::ring::simd::prime::{Factor, Prime};
 
 /// Cache lines that each step of a pass asks for: at a step in 16 cycles, somewhat more than memory gives.
-const LINES: usize = 2;
+const LINES: usize = 1;
 
 /// The layers that pieces share: coefficients of `source` in order to pieces for [`finish`].
 ///
@@ -51,7 +51,7 @@ pub(super) fn finish<S: Lanes, const LARGE: bool>(
         sub *= 4;
     }
     let rows = piece.len() / (8 * S::WIDTH);
-    last::<S, LARGE>(plan, piece, i * rows, balance, sink, ahead.take(2 * LINES * WORDS * rows));
+    last::<S, LARGE>(plan, piece, i * rows, balance, sink, ahead.take(4 * LINES * WORDS * rows));
 }
 
 /// The first layer or two; returns the number of blocks they leave.
@@ -280,7 +280,7 @@ fn inner_pass<S: Lanes, const LARGE: bool, const BALANCE: bool>(
     let rows = S::words_mut(block).0.as_chunks_mut::<8>().0;
     for (turn, (rows, table)) in rows.chunks_mut(TURN).zip(table.chunks(TURN)).enumerate() {
         for (rows, table) in rows.iter_mut().zip(table) {
-            soon.ask::<{ 2 * LINES }>();
+            soon.ask::<{ 4 * LINES }>();
             let mut x = s.group(load_rows(s, rows));
             if BALANCE {
                 for x in &mut x[..4] {
