@@ -66,8 +66,7 @@ impl BaseConverter {
         let n = ring.n();
         let mut y = Buffer::unset(x.len() * n);
         y.par_chunks_exact_mut(n).zip(x).enumerate().for_each(|(k, (y, x))| {
-            y.copy_from_slice(x);
-            ring.towers()[self.sources[k]].ntt.inverse_times(y, self.weights[k]);
+            ring.towers()[self.sources[k]].ntt.inverse_times(y, x, self.weights[k]);
         });
         let mut rows: Vec<&mut [u64]> = y.chunks_exact_mut(n).collect();
         let doubles = match self.width {

@@ -119,18 +119,21 @@ impl Engine {
         }
     }
 
-    /// Values in [0, q) to coefficients in [0, q), times `factor`.
-    pub(super) fn inverse(&self, q: Modulus, buf: &mut [u64], factor: u64) {
+    /// Values in [0, q) to coefficients in [0, q), times `factor`. The values are in `buf` unless given apart.
+    pub(super) fn inverse(&self, q: Modulus, buf: &mut [u64], values: Option<&[u64]>, factor: u64) {
         match self {
             Self::Library(plan) => {
+                if let Some(values) = values {
+                    buf.copy_from_slice(values);
+                }
                 plan.inv(buf);
                 let scale = q.shoup(q.mul(q.inv(buf.len() as u64 % q.value()), factor));
                 buf.iter_mut().for_each(|x| *x = q.mul_shoup(*x, scale));
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Four(plan) => plan.inverse(buf, factor),
+            Self::Four(plan) => plan.inverse(buf, values, factor),
             #[cfg(target_arch = "x86_64")]
-            Self::Eight(plan) => plan.inverse(buf, factor),
+            Self::Eight(plan) => plan.inverse(buf, values, factor),
         }
     }
 }

@@ -173,11 +173,14 @@ impl Ntt {
 
     /// Values in [0, q) to coefficients in [0, q).
     pub fn inverse(&self, buf: &mut [u64]) {
-        self.inverse_times(buf, 1);
+        self.engine.inverse(self.modulus, buf, None, 1);
     }
 
-    /// [`Ntt::inverse`] times a residue, which costs nothing more.
-    pub fn inverse_times(&self, buf: &mut [u64], factor: u64) {
-        self.engine.inverse(self.modulus, buf, factor);
+    /// [`Ntt::inverse`] of other words, times a residue, which costs nothing more.
+    ///
+    /// # Panics
+    /// When a length differs from the size.
+    pub fn inverse_times(&self, out: &mut [u64], values: &[u64], factor: u64) {
+        self.engine.inverse(self.modulus, out, Some(values), factor);
     }
 }

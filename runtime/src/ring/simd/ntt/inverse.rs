@@ -3,8 +3,8 @@
 //! Growth, in units of p: sums double with every layer. The innermost pass takes residues below 1 to sums below 8,
 //! exact even at p ≈ 2^50; then what grew most is balanced, so that a pass starts below 1.1. At p ≈ 2^50 the
 //! difference of two sums makes a product of up to 1/2 + 3/16 of it, so the next pass starts below 1.3, and the
-//! seventh, the last one of n = 2^17, below 1.9; its sums stay below 8. The last pass multiplies by the factor that
-//! undoes the scale n.
+//! seventh, the last one of n = 2^17, below 1.9; its sums stay below 8. Differences stay below 4, but for those of sums
+//! of sums in such a pass. The last pass multiplies by the factor that undoes the scale n.
 
 use super::forward::{load_rows, parts};
 use super::twiddles::INNER;
@@ -12,9 +12,14 @@ use super::{FmaNtt, TURN};
 use crate::ring::simd::lanes::Lanes;
 use crate::ring::simd::prime::{Factor, Prime, from_int};
 
-/// Values in [0, p), bit-reversed, to coefficients in [0, p), in order, times n·`scale`.
+/// Values in [0, p), bit-reversed, to coefficients in [0, p), in order, times n·`scale`. The values are in `buf` unless given apart.
 #[inline(always)]
-pub(super) fn inverse<S: Lanes, const LARGE: bool>(plan: &FmaNtt<S>, buf: &mut [u64], scale: u64) {
+pub(super) fn inverse<S: Lanes, const LARGE: bool>(
+    plan: &FmaNtt<S>,
+    buf: &mut [u64],
+    values: Option<&[u64]>,
+    scale: u64,
+) {
     let prime = Prime::new(plan.s, plan.q.value());
     let layers = plan.n.trailing_zeros() as usize - 3;
     // The pass that ends the transform has this many blocks below it.
@@ -22,6 +27,9 @@ pub(super) fn inverse<S: Lanes, const LARGE: bool>(plan: &FmaNtt<S>, buf: &mut [
     let mut m = plan.n / plan.piece;
     let inner = plan.piece / (8 * S::WIDTH);
     for (i, block) in buf.chunks_exact_mut(plan.piece).enumerate() {
+        if let Some(values) = values {
+            block.copy_from_slice(&values[i * plan.piece..(i + 1) * plan.piece]);
+        }
         inner_pass::<S, LARGE>(&prime, block, &plan.inverse.inner[i * inner..(i + 1) * inner]);
         let mut sub = block.len() / 32;
         while sub >= 1 {
@@ -64,6 +72,20 @@ fn uncross<S: Lanes, const K: usize>(
     let s = prime.s;
     let difference = s.sub(x[a], x[b]);
     x[a] = s.add(x[a], x[b]);
+    x[b] = prime.mul_factor_short(difference, w);
+}
+
+/// As [`uncross`], for differences above 4p.
+#[inline(always)]
+fn uncross_far<S: Lanes, const K: usize>(
+    prime: &Prime<S>,
+    x: &mut [S::V; K],
+    (a, b): (usize, usize),
+    w: &Factor<S>,
+) {
+    let s = prime.s;
+    let difference = s.sub(x[a], x[b]);
+    x[a] = s.add(x[a], x[b]);
     x[b] = prime.mul_factor(difference, w);
 }
 
@@ -76,7 +98,11 @@ fn pass<S: Lanes, const LARGE: bool>(prime: &Prime<S>, block: &mut [u64], w: &[F
         let mut x = [s.load(a), s.load(b), s.load(c), s.load(d)];
         uncross(prime, &mut x, (0, 1), &w[1]);
         uncross(prime, &mut x, (2, 3), &w[2]);
-        uncross(prime, &mut x, (0, 2), &w[0]);
+        if LARGE {
+            uncross_far(prime, &mut x, (0, 2), &w[0]);
+        } else {
+            uncross(prime, &mut x, (0, 2), &w[0]);
+        }
         uncross(prime, &mut x, (1, 3), &w[0]);
         s.store(a, prime.balance(x[0]));
         s.store(b, if LARGE { prime.balance(x[1]) } else { x[1] });
@@ -98,7 +124,7 @@ fn last_pass<S: Lanes, const LARGE: bool>(plan: &FmaNtt<S>, prime: &Prime<S>, bu
         let mut x = [s.load(a), s.load(b), s.load(c), s.load(d)];
         uncross(prime, &mut x, (0, 1), &second);
         uncross(prime, &mut x, (2, 3), &third);
-        uncross(prime, &mut x, (0, 2), &first);
+        uncross_far(prime, &mut x, (0, 2), &first);
         uncross(prime, &mut x, (1, 3), &w[0]);
         s.store(a, product_to_store::<S, LARGE>(prime, prime.mul_factor(x[0], &scale)));
         s.store(b, if LARGE { prime.canonical(x[1]) } else { prime.canonical_floor(x[1]) });

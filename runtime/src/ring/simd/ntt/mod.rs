@@ -161,17 +161,18 @@ impl<S: Lanes> FmaNtt<S> {
         }
     }
 
-    /// Values in [0, p), bit-reversed, to coefficients in [0, p), in order, divided by n and times `factor`.
-    pub fn inverse(&self, buf: &mut [u64], factor: u64) {
-        assert_eq!(buf.len(), self.n);
+    /// Values in [0, p), bit-reversed, to coefficients in [0, p), in order, divided by n and times `factor`. The values are
+    /// in `buf` unless given apart.
+    pub fn inverse(&self, buf: &mut [u64], values: Option<&[u64]>, factor: u64) {
+        assert!(buf.len() == self.n && values.is_none_or(|values| values.len() == self.n));
         let scale = self.q.mul(self.n_inv, factor);
         self.s.run(
             #[inline(always)]
             || {
                 if self.q.value() < SMALL_PRIME_BOUND {
-                    inverse::inverse::<S, false>(self, buf, scale);
+                    inverse::inverse::<S, false>(self, buf, values, scale);
                 } else {
-                    inverse::inverse::<S, true>(self, buf, scale);
+                    inverse::inverse::<S, true>(self, buf, values, scale);
                 }
             },
         );
