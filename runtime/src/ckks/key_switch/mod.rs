@@ -3,8 +3,7 @@
 //! The digit of a polynomial c for a group of towers with product D is the integer polynomial [c·…]_D, centered,
 //! written over all towers and special primes. Σ digitⱼ·keyⱼ is P times c·s' under the new secret, plus an
 //! error that the division by P makes small. Everything goes tower by tower and, inside a tower, piece by piece: a digit is
-//! transformed where it meets the keys, for all keys that share it, and a sum is divided where it was made. So neither
-//! leaves the cache for memory.
+//! transformed where it meets the keys, for all keys that share it, and sums are divided soon after they were made.
 
 mod digits;
 mod tower;
@@ -16,11 +15,11 @@ use rayon::prelude::*;
 
 pub(super) use digits::{Digits, decompose};
 
-use self::tower::{Divide, Keep, products};
+use self::tower::products;
 use super::Context;
 use super::keys::KeySwitchKey;
 use crate::ring::scalar::End;
-use crate::ring::{Automorphism, Basis, NttForm, Poly};
+use crate::ring::{Automorphism, Basis, Buffer, NttForm, Poly};
 
 /// Both halves of a ciphertext over some basis.
 pub(super) type Halves = [Poly<NttForm>; 2];
@@ -55,7 +54,7 @@ pub(super) fn multiply(
     by_tower(&mut sums, n, basis)
         .into_par_iter()
         .enumerate()
-        .for_each(|(i, sums)| products(context, digits, first, switches, i, &mut Keep(sums)));
+        .for_each(|(i, mut sums)| products(context, digits, first, switches, i, &mut sums));
     sums
 }
 
@@ -72,8 +71,8 @@ pub(super) fn switch(
     let special = Basis { n_q: 0, n_special: context.key_basis(level).n_special };
     let mut rests: Vec<Halves> =
         switches.iter().map(|_| [ring.unset(special), ring.unset(special)]).collect();
-    by_tower(&mut rests, n, special).into_par_iter().enumerate().for_each(|(i, rests)| {
-        products(context, digits, first, switches, level.n_towers() + i, &mut Keep(rests));
+    by_tower(&mut rests, n, special).into_par_iter().enumerate().for_each(|(i, mut rests)| {
+        products(context, digits, first, switches, level.n_towers() + i, &mut rests);
     });
     let lift = |rest: &Poly<NttForm>| {
         let x: Vec<&[u64]> = rest.data().chunks_exact(n).collect();
@@ -85,8 +84,14 @@ pub(super) fn switch(
     let basis = context.basis(level);
     let mut results: Vec<Halves> = switches.iter().map(|_| [ring.unset(basis), ring.unset(basis)]).collect();
     by_tower(&mut results, n, basis).into_par_iter().enumerate().for_each(|(i, results)| {
-        let mut divide = Divide::new(context, i, &lifted, results);
-        products(context, digits, first, switches, i, &mut divide);
+        let mut sums = Buffer::unset(2 * switches.len() * n);
+        let mut halves: Vec<[&mut [u64]; 2]> =
+            sums.chunks_exact_mut(2 * n).map(|sums| sums.split_at_mut(n).into()).collect();
+        products(context, digits, first, switches, i, &mut halves);
+        let outs = results.into_iter().flatten().zip(sums.chunks_exact(n)).zip(lifted.as_flattened());
+        for ((out, a), lifted) in outs {
+            context.special().forward(ring, lifted, i, out, End::Divided { a, w: context.p_inv(i) });
+        }
     });
     results
 }
