@@ -13,15 +13,15 @@ use super::ciphertext::poly_from_residues;
 use super::random::{PrivateSeed, PublicSeed, SeedSource, small_poly};
 use super::secret_key::{KeyId, SecretKey};
 use super::{CkksError, Context, Rotation};
-use crate::ring::{NttForm, Poly};
+use crate::ring::{NttForm, Packed, PackedPoly, Poly};
 
 /// A key-switching key, usable up to its level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeySwitchKey {
     level: Level,
     seed: PublicSeed,
-    b: Vec<Poly<NttForm>>,
-    a: Vec<Poly<NttForm>>,
+    b: Vec<PackedPoly>,
+    a: Vec<PackedPoly>,
 }
 
 impl KeySwitchKey {
@@ -55,7 +55,7 @@ impl KeySwitchKey {
                     }
                     zeroize::Zeroize::zeroize(&mut product);
                 });
-                (b, a)
+                (PackedPoly::new(ring, &b), PackedPoly::new(ring, &a))
             })
             .unzip();
         Ok(Self { level, seed: public, b, a })
@@ -77,12 +77,17 @@ impl KeySwitchKey {
         if digits.len() != context.params().n_digits(level) {
             return Err(CkksError::Malformed { what: WHAT });
         }
-        let basis = context.key_basis(level);
+        let (ring, basis) = (context.ring(), context.key_basis(level));
         let b = digits
             .par_iter()
-            .map(|residues| poly_from_residues(context, basis, residues, WHAT))
-            .collect::<Result<_, _>>()?;
-        let a = (0..digits.len()).map(|digit| seed.uniform_poly(context, basis, digit as u64)).collect();
+            .map(|residues| {
+                let poly = poly_from_residues(context, basis, residues, WHAT)?;
+                Ok(PackedPoly::new(ring, &poly))
+            })
+            .collect::<Result<_, CkksError>>()?;
+        let a = (0..digits.len())
+            .map(|digit| PackedPoly::new(ring, &seed.uniform_poly(context, basis, digit as u64)))
+            .collect();
         Ok(Self { level, seed, b, a })
     }
 
@@ -96,18 +101,18 @@ impl KeySwitchKey {
         &self.seed
     }
 
-    /// The residues of the halves bⱼ, one slice per digit, tower by tower.
-    pub fn residues(&self) -> impl ExactSizeIterator<Item = &[u64]> {
-        self.b.iter().map(Poly::data)
+    /// The residues of the halves bⱼ, digit by digit, each tower by tower.
+    pub fn residues(&self) -> impl ExactSizeIterator<Item = Vec<u64>> {
+        self.b.iter().map(PackedPoly::residues)
     }
 
     /// Bytes held in memory, both halves.
     pub fn bytes(&self) -> usize {
-        self.b.iter().chain(&self.a).map(|poly| poly.data().len() * 8).sum()
+        self.b.iter().chain(&self.a).map(PackedPoly::bytes).sum()
     }
 
     /// Both halves of digit `digit` for the tower at position `i` of the key basis of `level`.
-    pub(super) fn tower(&self, digit: usize, level: Level, i: usize) -> [&[u64]; 2] {
+    pub(super) fn tower(&self, digit: usize, level: Level, i: usize) -> [Packed<'_>; 2] {
         let n_q = level.n_towers();
         let position = if i < n_q { i } else { i - n_q + self.level.n_towers() };
         [self.b[digit].tower(position), self.a[digit].tower(position)]

@@ -110,7 +110,7 @@ fn encode_one<W: Write>(
     writer.u16(key.level().0)?;
     writer.bytes(&key.seed().0)?;
     let moduli = moduli(context, key.level());
-    key.residues().try_for_each(|digit| writer.poly(digit, &moduli))
+    key.residues().try_for_each(|digit| writer.poly(&digit, &moduli))
 }
 
 fn decode<R: Read>(from: R, len: u64, context: &Context) -> Result<EvaluationKeys, FileErrorKind> {

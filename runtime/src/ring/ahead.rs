@@ -1,16 +1,16 @@
 //! Memory that will be read soon.
 
-/// Words to ask for while a transform computes: they come from memory, and a transform leaves that idle.
+/// Bytes to ask for while a transform computes: they come from memory, and a transform leaves that idle.
 #[derive(Clone, Debug, Default)]
 pub struct Ahead<'a> {
-    slices: Vec<&'a [u64]>,
-    /// The slice to go on with, and how many of its words were asked for.
+    slices: Vec<&'a [u8]>,
+    /// The slice to go on with, and how many of its bytes were asked for.
     at: (usize, usize),
 }
 
 impl<'a> Ahead<'a> {
-    /// Words that will be read in this order.
-    pub fn new(slices: Vec<&'a [u64]>) -> Self {
+    /// Bytes that will be read in this order.
+    pub fn new(slices: Vec<&'a [u8]>) -> Self {
         Self { slices, at: (0, 0) }
     }
 
@@ -19,14 +19,14 @@ impl<'a> Ahead<'a> {
         Self::default()
     }
 
-    /// The next words, at most `len`; none when all were taken.
+    /// The next bytes, at most `len`; none when all were taken.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    pub(super) fn take(&mut self, len: usize) -> Option<&'a [u64]> {
+    pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let slice = *self.slices.get(self.at.0)?;
         let end = (self.at.1 + len).min(slice.len());
-        let words = &slice[self.at.1..end];
+        let bytes = &slice[self.at.1..end];
         self.at = if end == slice.len() { (self.at.0 + 1, 0) } else { (self.at.0, end) };
-        Some(words)
+        Some(bytes)
     }
 }
 
@@ -35,16 +35,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_taken_once_and_in_order() {
-        let words: Vec<u64> = (0..100).collect();
+    fn every_byte_is_taken_once_and_in_order() {
+        let bytes: Vec<u8> = (0..100).collect();
         for len in [1, 7, 32, 64] {
-            let mut ahead = Ahead::new(vec![&words[..32], &words[32..33], &words[33..]]);
+            let mut ahead = Ahead::new(vec![&bytes[..32], &bytes[32..33], &bytes[33..]]);
             let mut taken = Vec::new();
             while let Some(next) = ahead.take(len) {
                 assert!(next.len() <= len);
                 taken.extend_from_slice(next);
             }
-            assert_eq!(taken, words);
+            assert_eq!(taken, bytes);
         }
     }
 }

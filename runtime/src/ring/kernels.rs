@@ -1,7 +1,8 @@
 //! The element-wise kernels of one prime, scalar or SIMD, chosen once.
 
 use super::modulus::{Modulus, ShoupConstant};
-use super::scalar::{self, Start, Term};
+use super::packed::Packed;
+use super::scalar::{self, End, PackedTerm, Start, Term};
 use super::simd;
 
 /// Which instructions a ring may use.
@@ -47,7 +48,10 @@ impl Kernels {
         Self {
             modulus,
             #[cfg(target_arch = "x86_64")]
-            fma: instructions.width(modulus).map(|width| simd::FmaPointwise::new(width, modulus)),
+            fma: instructions.width(modulus).map(|width| {
+                let integer = simd::Ifma::detect().filter(|_| instructions == Instructions::Best);
+                simd::FmaPointwise::new(width, integer, modulus)
+            }),
         }
     }
 
@@ -124,13 +128,31 @@ impl Kernels {
         scalar::dot2(self.modulus, sums, terms, start);
     }
 
-    /// Residues below 2^52 as the bits of doubles.
-    pub fn doubles_into(&self, out: &mut [u64], x: &[u64]) {
+    /// What transforms are to leave for [`Kernels::dot2_packed`].
+    pub fn packed_end(&self) -> End<'static> {
         #[cfg(target_arch = "x86_64")]
         if let Some(fma) = &self.fma {
-            return fma.doubles_into(out, x);
+            return fma.packed_end();
         }
-        scalar::doubles_into(out, x);
+        End::Residues
+    }
+
+    /// As [`Kernels::dot2`], with packed factors.
+    pub fn dot2_packed(&self, sums: [&mut [u64]; 2], terms: &[PackedTerm<'_>], start: Start<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.dot2_packed(sums, terms, start);
+        }
+        scalar::dot2_packed(self.modulus, sums, terms, start);
+    }
+
+    /// Packed residues below 2^50 as the bits of doubles.
+    pub fn unpack_doubles(&self, out: &mut [u64], packed: Packed<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.unpack_doubles(out, packed);
+        }
+        out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = (x as f64).to_bits());
     }
 
     /// Rounds to the nearest integers, ties to even.

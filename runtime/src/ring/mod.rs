@@ -12,6 +12,7 @@ mod engine;
 pub mod kernels;
 pub mod modulus;
 pub mod ntt;
+pub mod packed;
 pub mod poly;
 pub mod scalar;
 pub mod shared;
@@ -26,6 +27,7 @@ pub use convert::{BaseConverter, Lifted};
 pub use kernels::Kernels;
 pub use modulus::Modulus;
 pub use ntt::{Begun, Ntt};
+pub use packed::{Packed, PackedPoly};
 pub use poly::{Basis, Coeff, Form, NttForm, Poly};
 pub use tower::{Ring, RingError, Tower};
 

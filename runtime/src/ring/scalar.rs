@@ -1,6 +1,7 @@
 //! The reference kernels: one prime, slices of residues in [0, q), canonical results.
 
 use super::modulus::{Modulus, ShoupConstant};
+use super::packed::Packed;
 
 /// One product pair of [`dot2`]: `x` meets both halves of `y`.
 ///
@@ -13,8 +14,19 @@ pub struct Term<'a> {
     pub doubles: bool,
     /// The factors for the first and for the second sum.
     pub y: [&'a [u64]; 2],
-    /// Whether `y` holds the bits of doubles in [0, q), as [`doubles_into`] makes them.
+    /// Whether `y` holds the bits of doubles in [0, q), as [`Kernels::unpack_doubles`](super::Kernels::unpack_doubles) makes them.
     pub y_doubles: bool,
+}
+
+/// One product pair of [`dot2_packed`].
+#[derive(Clone, Copy, Debug)]
+pub struct PackedTerm<'a> {
+    /// The shared factor, as the kernels of the prime asked for it.
+    pub x: &'a [u64],
+    /// Whether `x` holds the bits of integral doubles.
+    pub doubles: bool,
+    /// The factors for the first and for the second sum.
+    pub y: [Packed<'a>; 2],
 }
 
 /// A base conversion to one prime: Σ yₖ·cₖ, see [`convert`].
@@ -37,6 +49,8 @@ pub enum End<'a> {
     Residues,
     /// Anything that an inner product reads; see [`Term`].
     Doubles,
+    /// Words whose low 52 bits are residues, not below q: doubles that are shifted by 2^52 and so much that none is negative.
+    Shifted,
     /// (a - value)·w, in [0, q).
     Divided {
         /// Residues in [0, q), in the order of the values.
@@ -65,6 +79,16 @@ pub enum Start<'a> {
     Sums,
     /// The first from these residues, the second from nothing.
     First(&'a [u64]),
+}
+
+impl<'a> Start<'a> {
+    /// The same for a range of the sums.
+    pub fn piece(self, range: std::ops::Range<usize>) -> Self {
+        match self {
+            Self::First(first) => Self::First(&first[range]),
+            start => start,
+        }
+    }
 }
 
 /// a ← a + b.
@@ -137,10 +161,16 @@ pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>], start: Start<
     }
 }
 
-/// Residues below 2^52 as the bits of doubles.
-#[inline(always)]
-pub fn doubles_into(out: &mut [u64], x: &[u64]) {
-    out.iter_mut().zip(x).for_each(|(out, &x)| *out = (x as f64).to_bits());
+/// As [`dot2`], with packed factors.
+pub fn dot2_packed(q: Modulus, sums: [&mut [u64]; 2], terms: &[PackedTerm<'_>], start: Start<'_>) {
+    let y: Vec<[Vec<u64>; 2]> =
+        terms.iter().map(|term| term.y.map(|half| half.residues().collect())).collect();
+    let terms: Vec<Term<'_>> = terms
+        .iter()
+        .zip(&y)
+        .map(|(term, [a, b])| Term { x: term.x, doubles: term.doubles, y: [a, b], y_doubles: false })
+        .collect();
+    dot2(q, sums, &terms, start);
 }
 
 /// Centers the sources of a base conversion with residues yₖ in [0, dₖ): with v = round(Σ yₖ/dₖ), the first v of

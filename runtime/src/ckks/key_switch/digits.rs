@@ -75,7 +75,7 @@ impl Digits<'_> {
         let mut digits = self.begin(context, i, scratch);
         let n_pieces = context.ring().n() / tower.ntt.piece();
         for digit in &mut digits {
-            (0..n_pieces).for_each(|piece| digit.finish(tower, piece, &mut Ahead::nothing()));
+            (0..n_pieces).for_each(|piece| digit.finish(tower, piece, End::Doubles, &mut Ahead::nothing()));
         }
         digits.into_iter().map(TowerDigit::into_words).collect()
     }
@@ -97,12 +97,12 @@ pub(super) enum TowerDigit<'a> {
 }
 
 impl<'a> TowerDigit<'a> {
-    /// Finishes a piece; asks for what is ahead meanwhile.
-    pub(super) fn finish(&mut self, tower: &Tower, piece: usize, ahead: &mut Ahead<'_>) {
+    /// Finishes a piece as `end` wants it; asks for what is ahead meanwhile.
+    pub(super) fn finish(&mut self, tower: &Tower, piece: usize, end: End<'_>, ahead: &mut Ahead<'_>) {
         if let Self::Begun { begun, words, doubles } = self {
             let size = tower.ntt.piece();
             let words = &mut words[piece * size..(piece + 1) * size];
-            *doubles = tower.ntt.finish_piece(&tower.kernels, *begun, piece, words, End::Doubles, ahead);
+            *doubles = tower.ntt.finish_piece(&tower.kernels, *begun, piece, words, end, ahead);
         }
     }
 

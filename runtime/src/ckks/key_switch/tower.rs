@@ -6,8 +6,8 @@ use fhe_bytecode::Level;
 
 use super::{Digits, First, Switch};
 use crate::ckks::Context;
-use crate::ring::scalar::{Start, Term};
-use crate::ring::{Ahead, Buffer, Tower};
+use crate::ring::scalar::{PackedTerm, Start};
+use crate::ring::{Ahead, Buffer, Packed, Tower};
 
 /// Both halves of Σ digitⱼ·keyⱼ in the tower at position `i` of the key basis, into `sums` for each key.
 pub(super) fn products(
@@ -21,7 +21,7 @@ pub(super) fn products(
     let ring = context.ring();
     let (n, level) = (ring.n(), digits.level());
     let tower = ring.tower(context.key_basis(level), i);
-    let size = tower.ntt.piece();
+    let (size, end) = (tower.ntt.piece(), tower.kernels.packed_end());
     let targets: Vec<Vec<usize>> = switches.iter().map(|switch| switch.targets(n / size, size)).collect();
     let mut scratch = Buffer::unset(digits.len() * n);
     let mut digits = digits.begin(context, i, &mut scratch);
@@ -30,27 +30,28 @@ pub(super) fn products(
     let (first_sum, second_sum) = own.split_at_mut(size);
     for at in 0..n / size {
         let range = at * size..(at + 1) * size;
-        let keys: Vec<Vec<[&[u64]; 2]>> =
+        let keys: Vec<Vec<[Packed<'_>; 2]>> =
             switches.iter().map(|switch| switch.keys(digits.len(), (level, i), range.clone())).collect();
         // The first key is needed next.
-        let mut ahead = Ahead::new(keys.first().map_or_else(Vec::new, |keys| keys.as_flattened().to_vec()));
-        digits.iter_mut().for_each(|digit| digit.finish(tower, at, &mut ahead));
+        let bytes = keys.iter().take(1).flatten().flatten().map(Packed::bytes);
+        let mut ahead = Ahead::new(bytes.collect());
+        digits.iter_mut().for_each(|digit| digit.finish(tower, at, end, &mut ahead));
         let start = first.piece(context, (i, level.n_towers()), tower, range.clone(), start);
         for (((switch, keys), targets), sums) in switches.iter().zip(&keys).zip(&targets).zip(&mut *sums) {
-            let terms: Vec<Term<'_>> = digits
+            let terms: Vec<PackedTerm<'_>> = digits
                 .iter()
                 .zip(keys)
                 .map(|(digit, &y)| {
                     let (x, doubles) = digit.words();
-                    Term { x: &x[range.clone()], doubles, y, y_doubles: false }
+                    PackedTerm { x: &x[range.clone()], doubles, y }
                 })
                 .collect();
             let target = targets[at];
             let result = sums.each_mut().map(|sum| &mut sum[target * size..(target + 1) * size]);
             match &switch.permute {
-                None => tower.kernels.dot2(result, &terms, start),
+                None => tower.kernels.dot2_packed(result, &terms, start),
                 Some(automorphism) => {
-                    tower.kernels.dot2([&mut *first_sum, &mut *second_sum], &terms, start);
+                    tower.kernels.dot2_packed([&mut *first_sum, &mut *second_sum], &terms, start);
                     result
                         .into_iter()
                         .zip([&*first_sum, &*second_sum])
@@ -63,9 +64,9 @@ pub(super) fn products(
 
 impl<'a> Switch<'a> {
     /// A piece of the key in one tower: both halves for each digit.
-    fn keys(&self, n_digits: usize, (level, i): (Level, usize), range: Range<usize>) -> Vec<[&'a [u64]; 2]> {
+    fn keys(&self, n_digits: usize, (level, i): (Level, usize), range: Range<usize>) -> Vec<[Packed<'a>; 2]> {
         let key = self.key;
-        let piece = |digit| key.tower(digit, level, i).map(|half| &half[range.clone()]);
+        let piece = |digit| key.tower(digit, level, i).map(|half| half.piece(range.clone()));
         (0..n_digits).map(piece).collect()
     }
 

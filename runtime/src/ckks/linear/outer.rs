@@ -25,7 +25,9 @@ pub(super) fn outer_sums(
             let key = keys.get(group.giant, level)?;
             let switch = Switch { key, permute };
             let digits = decompose(context, level, &second);
-            multiply(context, &digits, First::Sum(&sums[0]), &[switch]).pop().expect("one key gives one result")
+            multiply(context, &digits, First::Sum(&sums[0]), &[switch])
+                .pop()
+                .expect("one key gives one result")
         };
         match &mut outputs[group.output] {
             Some(total) => {

@@ -226,7 +226,7 @@ fn residues_survive_disassembly_and_bad_ones_are_refused() {
     let x = vector(32, 1);
     let keys = party.rotation_keys(&[1], Level(1));
     let (_, key) = keys.iter().next().unwrap();
-    let digits: Vec<Vec<u64>> = key.residues().map(<[u64]>::to_vec).collect();
+    let digits: Vec<Vec<u64>> = key.residues().collect();
     let rebuilt = KeySwitchKey::from_residues(&party.context, key.level(), *key.seed(), &digits).unwrap();
     assert_eq!(&rebuilt, key);
     let mut bad = digits;

@@ -17,6 +17,8 @@ mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod ntt;
 #[cfg(target_arch = "x86_64")]
+mod packed;
+#[cfg(target_arch = "x86_64")]
 mod permute;
 #[cfg(target_arch = "x86_64")]
 mod pointwise;

@@ -1,12 +1,14 @@
 //! Element-wise kernels for one prime below 2^50.
 
 use super::dot::FmaDot;
-use super::lanes::{Lanes, bits, bits_mut};
+use super::lanes::{Avx2, Ifma, Lanes, bits, bits_mut};
+use super::packed::{IntegerDot, unpack_doubles};
 use super::prime::{Factor, Prime, from_int, load_int};
 use super::width::with_width;
 use super::{FMA_PRIME_BOUND, Width};
 use crate::ring::modulus::{Modulus, ShoupConstant};
-use crate::ring::scalar::{self, Start, Term};
+use crate::ring::packed::Packed;
+use crate::ring::scalar::{self, End, PackedTerm, Start, Term};
 
 /// Element-wise operations in double precision; every result has the bits of [`scalar`].
 #[derive(Clone, Debug)]
@@ -14,6 +16,10 @@ pub struct FmaPointwise {
     width: Width,
     q: Modulus,
     dot: FmaDot,
+    /// Products with packed factors in integers, where the CPU has them.
+    integer: Option<IntegerDot>,
+    /// For unpacking.
+    avx2: Option<Avx2>,
 }
 
 impl FmaPointwise {
@@ -21,9 +27,10 @@ impl FmaPointwise {
     ///
     /// # Panics
     /// When the prime is too large.
-    pub fn new(width: Width, q: Modulus) -> Self {
+    pub fn new(width: Width, integer: Option<Ifma>, q: Modulus) -> Self {
         assert!(q.value() < FMA_PRIME_BOUND, "prime too large for double precision");
-        Self { width, q, dot: FmaDot::new(q) }
+        let integer = integer.map(|token| IntegerDot::new(token, q));
+        Self { width, q, dot: FmaDot::new(q), integer, avx2: Avx2::detect() }
     }
 
     /// See [`scalar::add_assign`]; the compiler vectorizes it.
@@ -64,10 +71,45 @@ impl FmaPointwise {
         with_width!(self.width, s => self.dot.dot2(s, sums, terms, start));
     }
 
-    /// See [`scalar::doubles_into`].
-    pub fn doubles_into(&self, out: &mut [u64], x: &[u64]) {
-        assert_eq!(out.len(), x.len());
-        with_width!(self.width, s => doubles_into(s, out, x));
+    /// What [`FmaPointwise::dot2_packed`] takes besides residues.
+    pub fn packed_end(&self) -> End<'static> {
+        if self.integer.is_some() { End::Shifted } else { End::Doubles }
+    }
+
+    /// See [`scalar::dot2_packed`].
+    pub fn dot2_packed(&self, sums: [&mut [u64]; 2], terms: &[PackedTerm<'_>], start: Start<'_>) {
+        let len = sums[0].len();
+        if let Some(integer) = self.integer.filter(|_| len.is_multiple_of(8)) {
+            return integer.dot2(sums, terms, start);
+        }
+        // Few enough that what is unpacked stays in the first cache.
+        const CHUNK: usize = 128;
+        let mut unpacked = vec![0; 2 * terms.len() * CHUNK.min(len)];
+        let [first, second] = sums;
+        for (at, (first, second)) in first.chunks_mut(CHUNK).zip(second.chunks_mut(CHUNK)).enumerate() {
+            let range = at * CHUNK..at * CHUNK + first.len();
+            let mut parts = unpacked.chunks_exact_mut(first.len());
+            let chunk: Vec<Term<'_>> = terms
+                .iter()
+                .map(|term| {
+                    let y = term.y.map(|half| {
+                        let out = parts.next().expect("every half has a part");
+                        self.unpack_doubles(out, half.piece(range.clone()));
+                        &*out
+                    });
+                    Term { x: &term.x[range.clone()], doubles: term.doubles, y, y_doubles: true }
+                })
+                .collect();
+            self.dot2([first, second], &chunk, start.piece(range.clone()));
+        }
+    }
+
+    /// Packed residues as the bits of doubles.
+    pub fn unpack_doubles(&self, out: &mut [u64], packed: Packed<'_>) {
+        match self.avx2 {
+            Some(token) => unpack_doubles(token, out, packed),
+            None => out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = (x as f64).to_bits()),
+        }
     }
 
     /// See [`scalar::round`].
@@ -102,16 +144,6 @@ fn mul_into<S: Lanes>(s: S, q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
     if !out_tail.is_empty() {
         scalar::mul_into(q, out_tail, a_tail, &b[S::WIDTH * a.len()..]);
     }
-}
-
-fn doubles_into<S: Lanes>(s: S, out: &mut [u64], x: &[u64]) {
-    let (out, out_tail) = S::words_mut(out);
-    let (x, x_tail) = S::words(x);
-    s.run(
-        #[inline(always)]
-        || out.iter_mut().zip(x).for_each(|(out, x)| s.store(out, load_int(s, x))),
-    );
-    scalar::doubles_into(out_tail, x_tail);
 }
 
 fn square_into<S: Lanes>(s: S, q: Modulus, out: [&mut [u64]; 3], a: [&[u64]; 2]) {

@@ -7,7 +7,7 @@ use super::lanes::Lanes;
 /// Adding and subtracting 1.5·2^52 rounds any |x| < 2^51 to the nearest integer.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 /// 2^52: its bits, or-ed with an integer below 2^52, are the double of 2^52 plus that integer.
-const TWO_52: f64 = 4_503_599_627_370_496.0;
+pub(super) const TWO_52: f64 = 4_503_599_627_370_496.0;
 /// Primes below this bound leave so many spare bits that sums may grow over a whole transform and that a
 /// rounded quotient tells the floor.
 pub(super) const SMALL_PRIME_BOUND: u64 = 1 << 46;

@@ -1,9 +1,10 @@
 //! Every SIMD kernel gives the bits of its scalar twin.
 
 use super::{INSTRUCTIONS, PRIMES, residues, rng};
-use crate::ring::kernels::Kernels;
+use crate::ring::kernels::{Instructions, Kernels};
 use crate::ring::modulus::Modulus;
-use crate::ring::scalar::{self, Start, Term};
+use crate::ring::scalar::{self, End, PackedTerm, Start, Term};
+use crate::ring::{PackedPoly, Poly, Ring};
 
 /// Runs `check` for every prime and length with the scalar and the best kernels.
 fn for_each_case(lengths: &[usize], check: impl Fn(Modulus, &Kernels, usize)) {
@@ -114,8 +115,7 @@ fn inner_products_with_doubles_agree_with_scalar() {
                 .iter()
                 .map(|x| Term { x, doubles: true, y: [&y[0], &y[1]], y_doubles: false })
                 .collect();
-            let mut second = y.clone();
-            second.iter_mut().zip(&y).for_each(|(out, y)| kernels.doubles_into(out, y));
+            let second = y.clone().map(|y| y.into_iter().map(|y| (y as f64).to_bits()).collect::<Vec<_>>());
             let all_doubles: Vec<Term<'_>> = terms
                 .iter()
                 .map(|term| Term { y: [&second[0], &second[1]], y_doubles: true, ..*term })
@@ -133,6 +133,64 @@ fn inner_products_with_doubles_agree_with_scalar() {
             }
         }
     });
+}
+
+/// A residue as transforms leave it for products with packed factors, at the far end of what they may.
+fn as_factor(q: Modulus, end: End<'_>, x: u64) -> u64 {
+    let p = q.value() as f64;
+    let small = q.value() < 1 << 46;
+    match end {
+        End::Doubles => (q.center(x) as f64 - if small { 15.0 * p } else { 0.0 }).to_bits(),
+        End::Shifted => (q.center(x) as f64 + if small { 31.0 * p } else { p } + 2f64.powi(52)).to_bits(),
+        _ => x,
+    }
+}
+
+#[test]
+fn inner_products_with_packed_factors_agree_with_scalar() {
+    let n = 64;
+    for prime in PRIMES {
+        let mut rng = rng(5);
+        let ring = Ring::new(n, &[prime], &[], Instructions::Scalar).unwrap();
+        let q = Modulus::new(prime);
+        let y = [vec![prime - 1; n], residues(&mut rng, prime, n)];
+        let packed = y
+            .each_ref()
+            .map(|y| PackedPoly::new(&ring, &Poly::from_residues(n, ring.basis_q(1), y).unwrap()));
+        for (range, n_terms) in
+            [0..n, 8..40, 16..21].into_iter().flat_map(|r| [0, 1, 7, 8, 9, 40].map(|t| (r.clone(), t)))
+        {
+            let x: Vec<Vec<u64>> = (0..n_terms)
+                .map(|t| {
+                    if t % 2 == 0 {
+                        vec![prime - 1; range.len()]
+                    } else {
+                        residues(&mut rng, prime, range.len())
+                    }
+                })
+                .collect();
+            let y_packed = packed.each_ref().map(|y| y.tower(0).piece(range.clone()));
+            let first = &y[1][range.clone()];
+            for start in [Start::Zero, Start::Sums, Start::First(first)] {
+                let mut expected = [first.to_vec(), first.to_vec()];
+                let [a, b] = &mut expected;
+                let terms: Vec<_> = x.iter().map(|x| PackedTerm { x, doubles: false, y: y_packed }).collect();
+                scalar::dot2_packed(q, [a, b], &terms, start);
+                for kernels in INSTRUCTIONS.map(|instructions| Kernels::new(q, instructions)) {
+                    // Odd lengths are for rings without our transforms, which leave residues.
+                    let end = if range.len() % 8 == 0 { kernels.packed_end() } else { End::Residues };
+                    let x: Vec<Vec<u64>> =
+                        x.iter().map(|x| x.iter().map(|&x| as_factor(q, end, x)).collect()).collect();
+                    let doubles = matches!(end, End::Doubles);
+                    let terms: Vec<_> = x.iter().map(|x| PackedTerm { x, doubles, y: y_packed }).collect();
+                    let mut found = [first.to_vec(), first.to_vec()];
+                    let [a, b] = &mut found;
+                    kernels.dot2_packed([a, b], &terms, start);
+                    assert_eq!(found, expected, "{n_terms} terms of {} modulo {prime}, {end:?}", range.len());
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::job::Job;
 use crate::ckks::{Ciphertext, Context};
 use crate::ring::scalar::{Start, Term};
 use crate::ring::shared::{Partial, Places, STRIP, SharedKernel, SharedList, Strip};
-use crate::ring::{Automorphism, Tower};
+use crate::ring::{Automorphism, Packed, Tower};
 
 /// Sums that are worked on together.
 const BLOCK: usize = 8;
@@ -14,7 +14,7 @@ const BLOCK: usize = 8;
 /// A rotation that some inputs need, in one tower.
 pub(super) struct Step<'a> {
     /// Both halves of the key, digit by digit.
-    pub(super) keys: Vec<[&'a [u64]; 2]>,
+    pub(super) keys: Vec<[Packed<'a>; 2]>,
     pub(super) automorphism: &'a Automorphism,
 }
 
@@ -132,7 +132,7 @@ impl PieceWork<'_> {
         for (step, source) in self.steps.iter().zip(sources) {
             let range = source * self.size..(source + 1) * self.size;
             for (half, out) in step.keys.iter().flatten().zip(&mut keys) {
-                self.tower.kernels.doubles_into(out, &half[range.clone()]);
+                self.tower.kernels.unpack_doubles(out, half.piece(range.clone()));
             }
         }
     }

@@ -11,6 +11,7 @@ mod ifma;
 pub use avx2::Avx2;
 pub use avx512::Avx512;
 pub use ifma::Ifma;
+pub(super) use ifma::Unpack;
 
 /// A vector width.
 pub trait Lanes: Copy + std::fmt::Debug + Send + Sync + 'static {
@@ -87,33 +88,33 @@ pub(super) fn bits_mut(x: &mut [f64]) -> &mut [u64] {
     unsafe { std::slice::from_raw_parts_mut(x.as_mut_ptr().cast(), x.len()) }
 }
 
-/// Words of a cache line.
-pub(super) const WORDS: usize = 8;
+/// Bytes of a cache line.
+pub(super) const LINE: usize = 64;
 
 /// Asks for the cache lines of entry `i`, which may lie past the end, to have them in the first cache.
 #[inline(always)]
 pub(super) fn prefetch<T>(x: &[T], i: usize) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    let entry = x.as_ptr().wrapping_add(i).cast::<u64>();
-    for line in 0..size_of::<T>().div_ceil(8 * WORDS) {
+    let entry = x.as_ptr().wrapping_add(i).cast::<i8>();
+    for line in 0..size_of::<T>().div_ceil(LINE) {
         // SAFETY: every x86-64 CPU has the instruction, and it reads nothing: any address will do.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(entry.wrapping_add(line * WORDS).cast()) }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(entry.wrapping_add(line * LINE)) }
     }
 }
 
-/// Words to have in the second cache soon, asked for line by line.
+/// Bytes to have in the second cache soon, asked for line by line.
 pub(super) struct Soon {
-    next: *const u64,
-    /// Words from one line to the next; zero to ask for the same again, which costs nothing.
+    next: *const u8,
+    /// Bytes from one line to the next; zero to ask for the same again, which costs nothing.
     step: usize,
 }
 
 impl Soon {
-    /// These words, or nothing.
-    pub(super) fn new(words: Option<&[u64]>) -> Self {
-        static NOTHING: u64 = 0;
-        match words {
-            Some(words) => Self { next: words.as_ptr(), step: WORDS },
+    /// These bytes, or nothing.
+    pub(super) fn new(bytes: Option<&[u8]>) -> Self {
+        static NOTHING: u8 = 0;
+        match bytes {
+            Some(bytes) => Self { next: bytes.as_ptr(), step: LINE },
             None => Self { next: &NOTHING, step: 0 },
         }
     }

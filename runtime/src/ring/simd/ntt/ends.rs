@@ -1,7 +1,7 @@
 //! Where the first pass of a forward transform reads, and what its last pass writes.
 
 use crate::ring::simd::lanes::Lanes;
-use crate::ring::simd::prime::{Factor, Prime, from_int, load_int};
+use crate::ring::simd::prime::{Factor, Prime, TWO_52, from_int, load_int};
 
 /// Coefficients of a transform: vector by vector, balanced or not, at most 4p in magnitude below
 /// [`SMALL_PRIME_BOUND`](crate::ring::simd::prime::SMALL_PRIME_BOUND) and 15/8·p above.
@@ -79,6 +79,19 @@ impl<S: Lanes> Sink<S> for AsDoubles {
     #[inline(always)]
     fn finish<const LARGE: bool>(&self, prime: &Prime<S>, _: usize, x: S::V) -> S::V {
         if LARGE { prime.balance(x) } else { x }
+    }
+}
+
+/// The doubles shifted by 2^52 and so many times p that none is negative; only for inner products.
+pub(super) struct Shifted;
+
+impl<S: Lanes> Sink<S> for Shifted {
+    #[inline(always)]
+    fn finish<const LARGE: bool>(&self, prime: &Prime<S>, _: usize, x: S::V) -> S::V {
+        let s = prime.s;
+        let x = if LARGE { prime.balance(x) } else { x };
+        let shift = s.mul_add(prime.p, s.splat(if LARGE { 1.0 } else { 16.0 }), s.splat(TWO_52));
+        s.add(x, shift)
     }
 }
 

@@ -9,7 +9,7 @@ use super::ends::{Sink, Source};
 use super::twiddles::INNER;
 use super::{FmaNtt, TURN};
 use crate::ring::Ahead;
-use crate::ring::simd::lanes::{Lanes, Soon, WORDS};
+use crate::ring::simd::lanes::{LINE, Lanes, Soon};
 use crate::ring::simd::prime::{Factor, Prime};
 
 /// Cache lines that each step of a pass asks for: at a step in 16 cycles, somewhat more than memory gives.
@@ -18,11 +18,7 @@ const LINES: usize = 1;
 /// The layers that pieces share: coefficients of `source` in order to pieces for [`finish`].
 ///
 /// Each stage is a function of its own, so that what depends on neither end is compiled once.
-pub(super) fn begin<S: Lanes, const LARGE: bool>(
-    plan: &FmaNtt<S>,
-    out: &mut [u64],
-    source: &impl Source<S>,
-) {
+pub(super) fn begin<S: Lanes, const LARGE: bool>(plan: &FmaNtt<S>, out: &mut [u64], source: &impl Source<S>) {
     let mut m = first::<S, LARGE>(plan, out, source);
     let mut balance = LARGE;
     while plan.n / m > plan.piece {
@@ -45,13 +41,13 @@ pub(super) fn finish<S: Lanes, const LARGE: bool>(
     let mut balance = LARGE && m.trailing_zeros().div_ceil(2) % 2 == 1;
     let mut sub = 1;
     while piece.len() / sub > 8 {
-        let soon = ahead.take(LINES * WORDS * piece.len() / (4 * S::WIDTH));
+        let soon = ahead.take(LINES * LINE * piece.len() / (4 * S::WIDTH));
         passes(plan, piece, (m * sub, i * sub), balance, soon);
         balance = LARGE && !balance;
         sub *= 4;
     }
     let rows = piece.len() / (8 * S::WIDTH);
-    last::<S, LARGE>(plan, piece, i * rows, balance, sink, ahead.take(4 * LINES * WORDS * rows));
+    last::<S, LARGE>(plan, piece, i * rows, balance, sink, ahead.take(4 * LINES * LINE * rows));
 }
 
 /// The first layer or two; returns the number of blocks they leave.
@@ -79,7 +75,7 @@ fn passes<S: Lanes>(
     part: &mut [u64],
     (m, first): (usize, usize),
     balance: bool,
-    soon: Option<&[u64]>,
+    soon: Option<&[u8]>,
 ) {
     let mut soon = Soon::new(soon);
     plan.s.run(
@@ -105,7 +101,7 @@ fn last<S: Lanes, const LARGE: bool>(
     first: usize,
     balance: bool,
     sink: &impl Sink<S>,
-    soon: Option<&[u64]>,
+    soon: Option<&[u8]>,
 ) {
     let mut soon = Soon::new(soon);
     let table = &plan.forward.inner[first..first + block.len() / (8 * S::WIDTH)];

@@ -11,7 +11,7 @@ mod forward;
 mod inverse;
 mod twiddles;
 
-use ends::{AsDoubles, Converted, ConvertedMany, Divided, Doubles, InPlace, Residues, Sink, Source};
+use ends::{AsDoubles, Converted, ConvertedMany, Divided, Doubles, InPlace, Residues, Shifted, Sink, Source};
 use twiddles::Twiddles;
 
 use super::FMA_PRIME_BOUND;
@@ -130,6 +130,7 @@ impl<S: Lanes> FmaNtt<S> {
         match end {
             End::Residues => self.finish(i, piece, &Residues, ahead),
             End::Doubles => self.finish(i, piece, &AsDoubles, ahead),
+            End::Shifted => self.finish(i, piece, &Shifted, ahead),
             End::Divided { a, w } => {
                 assert_eq!(a.len(), piece.len());
                 let w = self.factor(&Prime::new(self.s, self.q.value()), w.value());

@@ -1,0 +1,7 @@
+//! Inner products with packed factors.
+
+mod integer;
+mod unpack;
+
+pub(super) use integer::IntegerDot;
+pub(super) use unpack::unpack_doubles;
