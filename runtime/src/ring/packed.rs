@@ -11,7 +11,7 @@ use super::simd::FMA_PRIME_BOUND;
 use super::tower::Ring;
 
 /// Bytes that may be read past the last residue.
-pub(super) const PAD: usize = 64;
+const PAD: usize = 128;
 
 /// Bits of a residue; primes that no kernel unpacks have whole words.
 fn bits(q: Modulus) -> usize {
@@ -72,7 +72,7 @@ impl PackedPoly {
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'a> {
     bits: usize,
-    /// From the first residue to [`PAD`] bytes past the last one, at least.
+    /// From the first residue to 128 bytes past the last one, at least.
     bytes: &'a [u8],
     len: usize,
 }
@@ -93,7 +93,7 @@ impl<'a> Packed<'a> {
         self.len == 0
     }
 
-    /// From the first byte on, at least [`PAD`] bytes more than there are.
+    /// From the first byte on, at least 128 bytes more than there are.
     pub(super) fn padded(&self) -> &'a [u8] {
         self.bytes
     }

@@ -79,7 +79,7 @@ impl FmaPointwise {
     /// See [`scalar::dot2_packed`].
     pub fn dot2_packed(&self, sums: [&mut [u64]; 2], terms: &[PackedTerm<'_>], start: Start<'_>) {
         let len = sums[0].len();
-        if let Some(integer) = self.integer.filter(|_| len.is_multiple_of(8)) {
+        if let Some(integer) = self.integer.filter(|_| len.is_multiple_of(16)) {
             return integer.dot2(sums, terms, start);
         }
         // Few enough that what is unpacked stays in the first cache.

@@ -178,7 +178,7 @@ fn inner_products_with_packed_factors_agree_with_scalar() {
                 scalar::dot2_packed(q, [a, b], &terms, start);
                 for kernels in INSTRUCTIONS.map(|instructions| Kernels::new(q, instructions)) {
                     // Odd lengths are for rings without our transforms, which leave residues.
-                    let end = if range.len() % 8 == 0 { kernels.packed_end() } else { End::Residues };
+                    let end = if range.len() % 16 == 0 { kernels.packed_end() } else { End::Residues };
                     let x: Vec<Vec<u64>> =
                         x.iter().map(|x| x.iter().map(|&x| as_factor(q, end, x)).collect()).collect();
                     let doubles = matches!(end, End::Doubles);

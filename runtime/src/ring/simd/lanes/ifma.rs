@@ -74,52 +74,54 @@ impl Ifma {
         ifma!(_mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(x), _mm512_set1_epi64((1 << 52) - 1))))
     }
 
-    /// Eight packed residues; at least 64 bytes are there.
+    /// How to unpack residues of at most 50 bits.
+    ///
+    /// # Panics
+    /// When there are more.
+    #[inline(always)]
+    pub fn unpack(self, bits: usize) -> Unpack {
+        assert!(bits <= 50, "residues of more than 50 bits are not packed");
+        let index: [u8; 64] = std::array::from_fn(|byte| ((bits * (byte / 8) / 8 + byte % 8) % 64) as u8);
+        let shifts: [u64; 8] = std::array::from_fn(|k| (bits * k % 8) as u64);
+        ifma!(Unpack {
+            bits,
+            index: _mm512_loadu_si512(index.as_ptr().cast()),
+            shifts: _mm512_loadu_si512(shifts.as_ptr().cast()),
+            mask: _mm512_set1_epi64((1 << bits) - 1),
+        })
+    }
+
+    /// Twice eight packed residues from byte `at` on, after which there are 64 more.
     ///
     /// # Panics
     /// When there are fewer.
     #[inline(always)]
-    pub fn unpack(self, bytes: &[u8], unpack: &Unpack) -> __m512d {
-        let bytes: &[u8; 64] = bytes.first_chunk().expect("packed residues are padded");
+    pub fn unpack_pair(self, bytes: &[u8], at: usize, unpack: &Unpack) -> [__m512d; 2] {
+        assert!(bytes.len() >= 128 && at <= bytes.len() - 128, "packed residues are padded");
+        // SAFETY: 64 bytes from `at` on and 64 from at + bits on are there, since residues have at most 50 bits.
+        let pair = unsafe {
+            let first = bytes.as_ptr().add(at);
+            [_mm512_loadu_si512(first.cast()), _mm512_loadu_si512(first.add(unpack.bits).cast())]
+        };
+        [self.words(pair[0], unpack), self.words(pair[1], unpack)]
+    }
+
+    #[inline(always)]
+    fn words(self, bytes: __m512i, unpack: &Unpack) -> __m512d {
         ifma!({
-            let index = _mm512_loadu_si512(unpack.index.as_ptr().cast());
-            let shifts = _mm512_loadu_si512(unpack.shifts.as_ptr().cast());
-            let words = _mm512_permutexvar_epi8(index, _mm512_loadu_si512(bytes.as_ptr().cast()));
-            let mask = _mm512_set1_epi64(unpack.mask as i64);
-            _mm512_castsi512_pd(_mm512_and_si512(_mm512_srlv_epi64(words, shifts), mask))
+            let words = _mm512_srlv_epi64(_mm512_permutexvar_epi8(unpack.index, bytes), unpack.shifts);
+            _mm512_castsi512_pd(_mm512_and_si512(words, unpack.mask))
         })
     }
 }
 
 /// How eight packed residues are brought into place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Unpack {
     bits: usize,
     /// For each byte of the eight words, where it comes from.
-    index: [u8; 64],
+    index: __m512i,
     /// Bits before each residue.
-    shifts: [u64; 8],
-    mask: u64,
-}
-
-impl Unpack {
-    /// For residues of at most 50 bits.
-    ///
-    /// # Panics
-    /// When there are more.
-    pub fn new(bits: usize) -> Self {
-        assert!(bits <= 50, "residues of more than 50 bits are not packed");
-        Self {
-            bits,
-            index: std::array::from_fn(|byte| ((bits * (byte / 8) / 8 + byte % 8) % 64) as u8),
-            shifts: std::array::from_fn(|k| (bits * k % 8) as u64),
-            mask: (1 << bits) - 1,
-        }
-    }
-
-    /// Bits of a residue, and bytes of eight.
-    #[inline(always)]
-    pub fn bits(&self) -> usize {
-        self.bits
-    }
+    shifts: __m512i,
+    mask: __m512i,
 }

@@ -6,7 +6,7 @@
 use crate::ring::modulus::Modulus;
 use crate::ring::scalar::{PackedTerm, Start};
 use crate::ring::simd::FMA_PRIME_BOUND;
-use crate::ring::simd::lanes::{Avx512, Ifma, Lanes, Unpack, prefetch};
+use crate::ring::simd::lanes::{Avx512, Ifma, LINE, Lanes, prefetch};
 use crate::ring::simd::prime::{Factor, Prime, SMALL_PRIME_BOUND, from_int};
 
 /// Bytes ahead that second factors are asked for.
@@ -27,9 +27,16 @@ pub(in crate::ring::simd) struct IntegerDot {
     radix: f64,
 }
 
-/// One term: vectors of first factors, and both halves of the second ones.
+/// Two vectors.
+type Pair = [[u64; 8]; 2];
+
+fn pairs(words: &[u64]) -> &[Pair] {
+    words.as_chunks().0.as_chunks().0
+}
+
+/// One term: pairs of vectors of first factors, and both halves of the second ones.
 struct Row<'a> {
-    x: &'a [[u64; 8]],
+    x: &'a [Pair],
     y: [&'a [u8]; 2],
 }
 
@@ -43,7 +50,7 @@ impl IntegerDot {
         Self { token, q, batch, radix: q.center((1 << 52) % q.value()) as f64 }
     }
 
-    /// See [`crate::ring::scalar::dot2_packed`]; lengths are multiples of eight.
+    /// See [`crate::ring::scalar::dot2_packed`]; lengths are multiples of 16.
     ///
     /// # Panics
     /// When lengths differ or first factors are plain doubles.
@@ -54,51 +61,66 @@ impl IntegerDot {
         mut start: Start<'_>,
     ) {
         let len = sums[0].len();
-        assert!(len.is_multiple_of(8) && sums[1].len() == len && terms.iter().all(|term| !term.doubles));
+        assert!(len.is_multiple_of(16) && sums[1].len() == len && terms.iter().all(|term| !term.doubles));
         assert!(terms.iter().all(|term| term.x.len() == len && term.y.iter().all(|y| y.len() == len)));
         let Some(bits) = terms.first().map(|term| term.y[0].bits()) else {
             return crate::ring::scalar::dot2(self.q, sums, &[], start);
         };
         assert!(terms.iter().flat_map(|term| term.y).all(|y| y.bits() == bits));
         let rows: Vec<Row<'_>> =
-            terms.iter().map(|term| Row { x: term.x.as_chunks().0, y: term.y.map(|y| y.padded()) }).collect();
-        let [first, second] = sums.map(|sum| sum.as_chunks_mut().0);
-        let unpack = Unpack::new(bits);
+            terms.iter().map(|term| Row { x: pairs(term.x), y: term.y.map(|y| y.padded()) }).collect();
+        let starts = if let Start::First(first) = start { pairs(first) } else { &[] };
+        let [first, second] = sums.map(|sum| sum.as_chunks_mut().0.as_chunks_mut().0);
         for rows in rows.chunks(self.batch) {
             self.token.run(
                 #[inline(always)]
-                || self.batch([&mut *first, &mut *second], rows, &unpack, start),
+                || self.batch([&mut *first, &mut *second], rows, bits, (start, starts)),
             );
             start = Start::Sums;
         }
     }
 
     #[inline(always)]
-    fn batch(&self, sums: [&mut [[u64; 8]]; 2], rows: &[Row<'_>], unpack: &Unpack, start: Start<'_>) {
+    fn batch(
+        &self,
+        sums: [&mut [Pair]; 2],
+        rows: &[Row<'_>],
+        bits: usize,
+        (start, starts): (Start<'_>, &[Pair]),
+    ) {
         let (token, s) = (self.token, self.token.lanes());
         let prime = Prime::new(s, self.q.value());
         let radix = prime.factor(s.splat(self.radix));
+        let unpack = token.unpack(bits);
         let zero = s.splat(0.0);
         let [first, second] = sums;
         for (i, (first, second)) in first.iter_mut().zip(second).enumerate() {
-            let mut low = match start {
-                Start::Zero => [zero; 2],
-                Start::Sums => [s.load(first), s.load(second)],
-                Start::First(first) => [s.load(&first.as_chunks().0[i]), zero],
-            };
-            let mut high = [zero; 2];
+            let mut low = [[zero; 2]; 2];
+            match start {
+                Start::Zero => {}
+                Start::Sums => {
+                    low = [[s.load(&first[0]), s.load(&first[1])], [s.load(&second[0]), s.load(&second[1])]];
+                }
+                Start::First(_) => low[0] = [s.load(&starts[i][0]), s.load(&starts[i][1])],
+            }
+            let mut high = [[zero; 2]; 2];
+            let at = 2 * i * bits;
             for row in rows {
-                let x = s.load(&row.x[i]);
+                let x = [s.load(&row.x[i][0]), s.load(&row.x[i][1])];
                 for h in 0..2 {
-                    let at = i * unpack.bits();
                     prefetch(row.y[h], at + AHEAD);
-                    let y = token.unpack(&row.y[h][at..], unpack);
-                    low[h] = token.add_low(low[h], x, y);
-                    high[h] = token.add_high(high[h], x, y);
+                    prefetch(row.y[h], at + AHEAD + LINE);
+                    let y = token.unpack_pair(row.y[h], at, &unpack);
+                    for j in 0..2 {
+                        low[h][j] = token.add_low(low[h][j], x[j], y[j]);
+                        high[h][j] = token.add_high(high[h][j], x[j], y[j]);
+                    }
                 }
             }
-            s.store(first, self.reduced(&prime, &radix, low[0], high[0]));
-            s.store(second, self.reduced(&prime, &radix, low[1], high[1]));
+            for j in 0..2 {
+                s.store(&mut first[j], self.reduced(&prime, &radix, low[0][j], high[0][j]));
+                s.store(&mut second[j], self.reduced(&prime, &radix, low[1][j], high[1][j]));
+            }
         }
     }
 
