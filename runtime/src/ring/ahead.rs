@@ -1,17 +1,25 @@
 //! Memory that will be read soon.
 
-/// Bytes to ask for while a transform computes: they come from memory, and a transform leaves that idle.
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Memory to ask for while a transform computes, which leaves it idle. Only addresses: nothing is read through them.
 #[derive(Clone, Debug, Default)]
 pub struct Ahead<'a> {
-    slices: Vec<&'a [u8]>,
-    /// The slice to go on with, and how many of its bytes were asked for.
-    at: (usize, usize),
+    ranges: Vec<Range<usize>>,
+    /// The range to go on with.
+    at: usize,
+    of: PhantomData<&'a [u8]>,
 }
 
 impl<'a> Ahead<'a> {
-    /// Bytes that will be read in this order.
-    pub fn new(slices: Vec<&'a [u8]>) -> Self {
-        Self { slices, at: (0, 0) }
+    /// What will be read, in this order.
+    pub fn new<T: 'a>(slices: impl IntoIterator<Item = &'a [T]>) -> Self {
+        let addresses = |slice: &[T]| {
+            let Range { start, end } = slice.as_ptr_range();
+            start.addr()..end.addr()
+        };
+        Self { ranges: slices.into_iter().map(addresses).collect(), at: 0, of: PhantomData }
     }
 
     /// Nothing to ask for.
@@ -19,14 +27,16 @@ impl<'a> Ahead<'a> {
         Self::default()
     }
 
-    /// The next bytes, at most `len`; none when all were taken.
+    /// The address of the next bytes, at most `len`; none when all were taken.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
-        let slice = *self.slices.get(self.at.0)?;
-        let end = (self.at.1 + len).min(slice.len());
-        let bytes = &slice[self.at.1..end];
-        self.at = if end == slice.len() { (self.at.0 + 1, 0) } else { (self.at.0, end) };
-        Some(bytes)
+    pub(super) fn take(&mut self, len: usize) -> Option<usize> {
+        let range = self.ranges.get_mut(self.at)?;
+        let next = range.start;
+        range.start = range.end.min(next + len);
+        if range.start == range.end {
+            self.at += 1;
+        }
+        Some(next)
     }
 }
 
@@ -36,15 +46,10 @@ mod tests {
 
     #[test]
     fn every_byte_is_taken_once_and_in_order() {
-        let bytes: Vec<u8> = (0..100).collect();
-        for len in [1, 7, 32, 64] {
-            let mut ahead = Ahead::new(vec![&bytes[..32], &bytes[32..33], &bytes[33..]]);
-            let mut taken = Vec::new();
-            while let Some(next) = ahead.take(len) {
-                assert!(next.len() <= len);
-                taken.extend_from_slice(next);
-            }
-            assert_eq!(taken, bytes);
-        }
+        let bytes = [0u8; 100];
+        let start = bytes.as_ptr().addr();
+        let mut ahead = Ahead::new([&bytes[..32], &bytes[32..33], &bytes[33..]]);
+        let taken: Vec<usize> = std::iter::from_fn(|| ahead.take(20)).map(|at| at - start).collect();
+        assert_eq!(taken, [0, 20, 32, 33, 53, 73, 93]);
     }
 }

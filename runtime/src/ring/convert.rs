@@ -39,6 +39,13 @@ pub struct Lifted {
     doubles: bool,
 }
 
+impl Lifted {
+    /// To ask for before it is converted.
+    pub fn ahead(&self) -> Ahead<'_> {
+        Ahead::new([&*self.y])
+    }
+}
+
 impl BaseConverter {
     /// A converter from the towers with the given indices in `ring` to every tower.
     pub fn new(ring: &Ring, sources: std::ops::Range<usize>) -> Self {
@@ -92,7 +99,7 @@ impl BaseConverter {
         out: &mut [u64],
         end: End<'_>,
     ) -> bool {
-        let begun = self.begin(ring, lifted, target, out);
+        let begun = self.begin(ring, lifted, target, out, &mut Ahead::nothing());
         let tower = &ring.towers()[target];
         let piece = tower.ntt.piece();
         let mut doubles = false;
@@ -104,11 +111,18 @@ impl BaseConverter {
     }
 
     /// As [`BaseConverter::forward`], up to where [`Ntt::finish_piece`](super::Ntt::finish_piece) takes over.
-    pub fn begin(&self, ring: &Ring, lifted: &Lifted, target: usize, out: &mut [u64]) -> Begun {
+    pub fn begin(
+        &self,
+        ring: &Ring,
+        lifted: &Lifted,
+        target: usize,
+        out: &mut [u64],
+        ahead: &mut Ahead<'_>,
+    ) -> Begun {
         let y: Vec<&[u64]> = lifted.y.chunks_exact(lifted.n).collect();
         let constants = &self.constants[target];
         let from = Conversion { y: &y, constants, max: self.max, doubles: lifted.doubles };
-        ring.towers()[target].ntt.begin_converted(out, from)
+        ring.towers()[target].ntt.begin_converted(out, from, ahead)
     }
 
     /// D modulo `q`.

@@ -97,13 +97,18 @@ impl Engine {
     }
 
     /// Begins the transform of a base conversion from doubles, if the engine can.
-    pub(super) fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>) -> bool {
+    pub(super) fn begin_converted(
+        &self,
+        out: &mut [u64],
+        from: Conversion<'_>,
+        ahead: &mut Ahead<'_>,
+    ) -> bool {
         match self {
             Self::Library(_) => return false,
             #[cfg(target_arch = "x86_64")]
-            Self::Four(plan) => plan.begin_converted(out, from),
+            Self::Four(plan) => plan.begin_converted(out, from, ahead),
             #[cfg(target_arch = "x86_64")]
-            Self::Eight(plan) => plan.begin_converted(out, from),
+            Self::Eight(plan) => plan.begin_converted(out, from, ahead),
         }
         true
     }

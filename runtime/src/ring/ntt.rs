@@ -95,12 +95,13 @@ impl Ntt {
         self.engine.piece().unwrap_or(PIECE.min(self.n))
     }
 
-    /// Begins the transform of a base conversion; every piece must then be finished, in any order.
+    /// Begins the transform of a base conversion; every piece must then be finished, in any order. What is `ahead` may be asked
+    /// for meanwhile.
     ///
     /// # Panics
     /// When a length differs from the size.
-    pub fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>) -> Begun {
-        if from.doubles && self.engine.begin_converted(out, from) {
+    pub fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>, ahead: &mut Ahead<'_>) -> Begun {
+        if from.doubles && self.engine.begin_converted(out, from, ahead) {
             return Begun::Layers;
         }
         scalar::convert(self.modulus, out, from);

@@ -56,7 +56,8 @@ impl Digits<'_> {
                 if i < n_q && i / size == digit {
                     return TowerDigit::Residues(self.c.tower(i));
                 }
-                let begun = context.digit(digit, n_q).begin(ring, lifted, target, words);
+                let mut ahead = self.lifted.get(digit + 1).map_or_else(Ahead::nothing, Lifted::ahead);
+                let begun = context.digit(digit, n_q).begin(ring, lifted, target, words, &mut ahead);
                 TowerDigit::Begun { begun, words, doubles: false }
             })
             .collect()

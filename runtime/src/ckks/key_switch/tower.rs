@@ -34,7 +34,7 @@ pub(super) fn products(
             switches.iter().map(|switch| switch.keys(digits.len(), (level, i), range.clone())).collect();
         // The first key is needed next.
         let bytes = keys.iter().take(1).flatten().flatten().map(Packed::bytes);
-        let mut ahead = Ahead::new(bytes.collect());
+        let mut ahead = Ahead::new(bytes);
         digits.iter_mut().for_each(|digit| digit.finish(tower, at, end, &mut ahead));
         let start = first.piece(context, (i, level.n_towers()), tower, range.clone(), start);
         for (((switch, keys), targets), sums) in switches.iter().zip(&keys).zip(&targets).zip(&mut *sums) {

@@ -109,11 +109,11 @@ pub(super) struct Soon {
 }
 
 impl Soon {
-    /// These bytes, or nothing.
-    pub(super) fn new(bytes: Option<&[u8]>) -> Self {
+    /// What is at an address, or nothing.
+    pub(super) fn new(address: Option<usize>) -> Self {
         static NOTHING: u8 = 0;
-        match bytes {
-            Some(bytes) => Self { next: bytes.as_ptr(), step: LINE },
+        match address {
+            Some(address) => Self { next: std::ptr::without_provenance(address), step: LINE },
             None => Self { next: &NOTHING, step: 0 },
         }
     }

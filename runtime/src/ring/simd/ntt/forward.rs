@@ -15,14 +15,23 @@ use crate::ring::simd::prime::{Factor, Prime};
 /// Cache lines that each step of a pass asks for: at a step in 16 cycles, somewhat more than memory gives.
 const LINES: usize = 1;
 
+/// The same for passes over all pieces, which ask for what the last cache has.
+const OUTER: usize = 4;
+
 /// The layers that pieces share: coefficients of `source` in order to pieces for [`finish`].
 ///
 /// Each stage is a function of its own, so that what depends on neither end is compiled once.
-pub(super) fn begin<S: Lanes, const LARGE: bool>(plan: &FmaNtt<S>, out: &mut [u64], source: &impl Source<S>) {
+pub(super) fn begin<S: Lanes, const LARGE: bool>(
+    plan: &FmaNtt<S>,
+    out: &mut [u64],
+    source: &impl Source<S>,
+    ahead: &mut Ahead<'_>,
+) {
     let mut m = first::<S, LARGE>(plan, out, source);
     let mut balance = LARGE;
     while plan.n / m > plan.piece {
-        passes(plan, out, (m, 0), balance, None);
+        let soon = ahead.take(OUTER * LINE * plan.n / (4 * S::WIDTH));
+        passes::<S, OUTER>(plan, out, (m, 0), balance, soon);
         balance = LARGE && !balance;
         m *= 4;
     }
@@ -42,7 +51,7 @@ pub(super) fn finish<S: Lanes, const LARGE: bool>(
     let mut sub = 1;
     while piece.len() / sub > 8 {
         let soon = ahead.take(LINES * LINE * piece.len() / (4 * S::WIDTH));
-        passes(plan, piece, (m * sub, i * sub), balance, soon);
+        passes::<S, LINES>(plan, piece, (m * sub, i * sub), balance, soon);
         balance = LARGE && !balance;
         sub *= 4;
     }
@@ -70,12 +79,12 @@ fn first<S: Lanes, const LARGE: bool>(plan: &FmaNtt<S>, out: &mut [u64], source:
 }
 
 /// One pass over every block of `part`, which holds blocks `first`… of the layer with `m` blocks; asks for what comes soon.
-fn passes<S: Lanes>(
+fn passes<S: Lanes, const ASK: usize>(
     plan: &FmaNtt<S>,
     part: &mut [u64],
     (m, first): (usize, usize),
     balance: bool,
-    soon: Option<&[u8]>,
+    soon: Option<usize>,
 ) {
     let mut soon = Soon::new(soon);
     plan.s.run(
@@ -85,9 +94,9 @@ fn passes<S: Lanes>(
             for (i, block) in part.chunks_exact_mut(plan.n / m).enumerate() {
                 let w = plan.forward.three(&prime, m, first + i);
                 if balance {
-                    pass::<S, true>(&prime, block, &w, &mut soon);
+                    pass::<S, true, ASK>(&prime, block, &w, &mut soon);
                 } else {
-                    pass::<S, false>(&prime, block, &w, &mut soon);
+                    pass::<S, false, ASK>(&prime, block, &w, &mut soon);
                 }
             }
         },
@@ -101,7 +110,7 @@ fn last<S: Lanes, const LARGE: bool>(
     first: usize,
     balance: bool,
     sink: &impl Sink<S>,
-    soon: Option<&[u8]>,
+    soon: Option<usize>,
 ) {
     let mut soon = Soon::new(soon);
     let table = &plan.forward.inner[first..first + block.len() / (8 * S::WIDTH)];
@@ -185,7 +194,7 @@ impl<S: Lanes> Quarters<'_, S> {
 
 /// Two layers over a block; one layer of some entries overlaps with the other of the next.
 #[inline(always)]
-fn pass<S: Lanes, const BALANCE: bool>(
+fn pass<S: Lanes, const BALANCE: bool, const ASK: usize>(
     prime: &Prime<S>,
     block: &mut [u64],
     w: &[Factor<S>; 3],
@@ -195,10 +204,10 @@ fn pass<S: Lanes, const BALANCE: bool>(
     let len = a.len();
     // Equal lengths, spelled out so that the loop checks no index.
     let mut quarters = Quarters::<S>([a, &mut b[..len], &mut c[..len], &mut d[..len]]);
-    soon.ask::<LINES>();
+    soon.ask::<ASK>();
     let mut x = quarters.begin::<BALANCE>(prime, 0, w);
     for i in 1..len {
-        soon.ask::<LINES>();
+        soon.ask::<ASK>();
         let next = quarters.begin::<BALANCE>(prime, i, w);
         quarters.end(prime, i - 1, w, x);
         x = next;

@@ -83,45 +83,51 @@ impl<S: Lanes> FmaNtt<S> {
 
     /// Coefficients in [0, p), in order, to values in [0, p), bit-reversed.
     pub fn forward(&self, buf: &mut [u64]) {
-        self.begin(buf, &InPlace);
+        self.begin(buf, &InPlace, &mut Ahead::nothing());
         self.finish_all(buf, End::Residues);
     }
 
     /// Integral coefficients in [-p, p], in order, to values, bit-reversed: in [0, p), or doubles.
     pub fn forward_f64(&self, out: &mut [u64], coeffs: &[f64], doubles: bool) {
         assert_eq!(out.len(), coeffs.len());
-        self.begin(out, &Doubles(S::words(bits(coeffs)).0));
+        self.begin(out, &Doubles(S::words(bits(coeffs)).0), &mut Ahead::nothing());
         self.finish_all(out, if doubles { End::Doubles } else { End::Residues });
     }
 
     /// The first layers of the transform of a base conversion from doubles below 2^50 in magnitude;
     /// [`FmaNtt::finish_piece`] does the others.
-    pub fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>) {
+    pub fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>, ahead: &mut Ahead<'_>) {
         let Conversion { y, constants, max, doubles } = from;
         assert!(doubles && max < FMA_PRIME_BOUND);
         assert!(y.len() == constants.len() && y.iter().all(|y| y.len() == self.n));
         match y.len() {
-            1 => self.begin_few::<1>(out, y, constants),
-            2 => self.begin_few::<2>(out, y, constants),
-            3 => self.begin_few::<3>(out, y, constants),
-            4 => self.begin_few::<4>(out, y, constants),
+            1 => self.begin_few::<1>(out, y, constants, ahead),
+            2 => self.begin_few::<2>(out, y, constants, ahead),
+            3 => self.begin_few::<3>(out, y, constants, ahead),
+            4 => self.begin_few::<4>(out, y, constants, ahead),
             _ => {
                 let y: Vec<&[S::Words]> = y.iter().map(|y| S::words(y).0).collect();
                 let prime = Prime::new(self.s, self.q.value());
                 let constants: Vec<Factor<S>> = constants.iter().map(|&c| self.factor(&prime, c)).collect();
-                self.begin(out, &ConvertedMany { y: &y, constants: &constants });
+                self.begin(out, &ConvertedMany { y: &y, constants: &constants }, ahead);
             }
         }
     }
 
     /// The usual numbers of sources.
-    fn begin_few<const K: usize>(&self, out: &mut [u64], y: &[&[u64]], constants: &[u64]) {
+    fn begin_few<const K: usize>(
+        &self,
+        out: &mut [u64],
+        y: &[&[u64]],
+        constants: &[u64],
+        ahead: &mut Ahead<'_>,
+    ) {
         let prime = Prime::new(self.s, self.q.value());
         let source = Converted::<S, K> {
             y: std::array::from_fn(|k| S::words(y[k]).0),
             constants: std::array::from_fn(|k| self.factor(&prime, constants[k])),
         };
-        self.begin(out, &source);
+        self.begin(out, &source, ahead);
     }
 
     /// The last layers of piece `i`, whose part of `a` is in `end` if it has one; asks for what is `ahead` meanwhile.
@@ -145,12 +151,12 @@ impl<S: Lanes> FmaNtt<S> {
         }
     }
 
-    fn begin(&self, out: &mut [u64], source: &impl Source<S>) {
+    fn begin(&self, out: &mut [u64], source: &impl Source<S>, ahead: &mut Ahead<'_>) {
         assert_eq!(out.len(), self.n);
         if self.q.value() < SMALL_PRIME_BOUND {
-            forward::begin::<S, false>(self, out, source);
+            forward::begin::<S, false>(self, out, source, ahead);
         } else {
-            forward::begin::<S, true>(self, out, source);
+            forward::begin::<S, true>(self, out, source, ahead);
         }
     }
 
