@@ -91,6 +91,7 @@ impl BaseConverter {
     }
 
     /// The transform of the number modulo the tower with index `target`; true says that it is in doubles.
+    /// What is `ahead` may be asked for meanwhile.
     pub fn forward(
         &self,
         ring: &Ring,
@@ -98,14 +99,15 @@ impl BaseConverter {
         target: usize,
         out: &mut [u64],
         end: End<'_>,
+        mut ahead: Ahead<'_>,
     ) -> bool {
-        let begun = self.begin(ring, lifted, target, out, &mut Ahead::nothing());
+        let begun = self.begin(ring, lifted, target, out, &mut ahead);
         let tower = &ring.towers()[target];
         let piece = tower.ntt.piece();
         let mut doubles = false;
         for (i, out) in out.chunks_exact_mut(piece).enumerate() {
             let end = end.piece(i * piece..(i + 1) * piece);
-            doubles = tower.ntt.finish_piece(&tower.kernels, begun, i, out, end, &mut Ahead::nothing());
+            doubles = tower.ntt.finish_piece(&tower.kernels, begun, i, out, end, &mut ahead);
         }
         doubles
     }

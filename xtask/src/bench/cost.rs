@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use fhe_bytecode::{CostModel, Scale};
 use fhe_runtime::ckks::{CkksError, Context};
 use fhe_runtime::ring::scalar::{End, Start, Term};
-use fhe_runtime::ring::{Automorphism, BaseConverter};
+use fhe_runtime::ring::{Ahead, Automorphism, BaseConverter};
 
 use super::processor::processor_time;
 use super::sets::SETS;
@@ -125,7 +125,7 @@ impl Kernels {
         let lifted = converter.lift(ring, &sources);
         // The transform takes the sources as they are; what it takes longer than a plain one is the conversion.
         let converted = fastest(|| {
-            converter.forward(ring, &lifted, DIGIT, &mut out[0], End::Residues);
+            converter.forward(ring, &lifted, DIGIT, &mut out[0], End::Residues, Ahead::nothing());
         }) / n as f64;
         let convert = (converted - ntt * log_n).max(0.0) / DIGIT as f64;
 

@@ -6,7 +6,7 @@ use super::Evaluator;
 use crate::ckks::CkksError;
 use crate::ckks::ciphertext::Ciphertext;
 use crate::ring::scalar::End;
-use crate::ring::{BaseConverter, NttForm, Poly};
+use crate::ring::{Ahead, BaseConverter, NttForm, Poly};
 
 impl Evaluator<'_> {
     /// Divides by the top tower and drops it.
@@ -51,7 +51,8 @@ impl Evaluator<'_> {
         ring.for_each_tower(&mut out, |tower, i, out| {
             let q = tower.modulus;
             let w = q.shoup(q.inv(converter.product(q)));
-            converter.forward(ring, &lifted, i, out, End::Divided { a: poly.tower(i), w });
+            let end = End::Divided { a: poly.tower(i), w };
+            converter.forward(ring, &lifted, i, out, end, Ahead::nothing());
         });
         out
     }

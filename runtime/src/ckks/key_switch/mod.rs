@@ -19,7 +19,7 @@ use self::tower::products;
 use super::Context;
 use super::keys::KeySwitchKey;
 use crate::ring::scalar::End;
-use crate::ring::{Automorphism, Basis, Buffer, NttForm, Poly};
+use crate::ring::{Ahead, Automorphism, Basis, Buffer, Lifted, NttForm, Poly};
 
 /// Both halves of a ciphertext over some basis.
 pub(super) type Halves = [Poly<NttForm>; 2];
@@ -89,8 +89,10 @@ pub(super) fn switch(
             sums.chunks_exact_mut(2 * n).map(|sums| sums.split_at_mut(n).into()).collect();
         products(context, digits, first, switches, i, &mut halves);
         let outs = results.into_iter().flatten().zip(sums.chunks_exact(n)).zip(lifted.as_flattened());
-        for ((out, a), lifted) in outs {
-            context.special().forward(ring, lifted, i, out, End::Divided { a, w: context.p_inv(i) });
+        for (at, ((out, a), rest)) in outs.enumerate() {
+            let ahead = lifted.as_flattened().get(at + 1).map_or_else(Ahead::nothing, Lifted::ahead);
+            let end = End::Divided { a, w: context.p_inv(i) };
+            context.special().forward(ring, rest, i, out, end, ahead);
         }
     });
     results
@@ -119,7 +121,7 @@ pub(super) fn mod_down(context: &Context, level: Level, poly: &Poly<NttForm>) ->
     let mut out = ring.unset(context.basis(level));
     ring.for_each_tower(&mut out, |_, i, out| {
         let end = End::Divided { a: poly.tower(i), w: context.p_inv(i) };
-        context.special().forward(ring, &lifted, i, out, end);
+        context.special().forward(ring, &lifted, i, out, end, Ahead::nothing());
     });
     out
 }

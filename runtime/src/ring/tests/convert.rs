@@ -7,7 +7,7 @@ use super::{INSTRUCTIONS, PRIMES, residues, rng};
 use crate::ring::convert::BaseConverter;
 use crate::ring::kernels::Instructions;
 use crate::ring::scalar::{self, End};
-use crate::ring::{Modulus, Ring};
+use crate::ring::{Ahead, Modulus, Ring};
 
 /// The number with the given residues, nearest to zero.
 fn centered(primes: &[u64], residues: &[u64]) -> BigInt {
@@ -58,7 +58,7 @@ fn conversion_gives_the_centered_number_with_every_kernel() {
         let lifted = converter.lift(ring, &slices(transforms));
         for (target, &q) in PRIMES.iter().enumerate() {
             let mut out = vec![0; ring.n()];
-            converter.forward(ring, &lifted, target, &mut out, End::Residues);
+            converter.forward(ring, &lifted, target, &mut out, End::Residues, Ahead::nothing());
             ring.towers()[target].ntt.inverse(&mut out);
             for i in 0..ring.n() {
                 let residues: Vec<u64> = x.iter().map(|x| x[i]).collect();
@@ -85,16 +85,24 @@ fn ends_of_a_conversion_agree_with_single_steps_at_every_size() {
             for (target, tower) in ring.towers().iter().enumerate() {
                 let q = tower.modulus;
                 let (mut out, mut residue) = (vec![0; n], vec![0; n]);
-                slow.forward(&reference, &expected, target, &mut residue, End::Residues);
-                converter.forward(ring, &lifted, target, &mut out, End::Residues);
+                slow.forward(&reference, &expected, target, &mut residue, End::Residues, Ahead::nothing());
+                converter.forward(ring, &lifted, target, &mut out, End::Residues, Ahead::nothing());
                 assert_eq!(out, residue, "residues modulo {}", q.value());
-                let doubles = converter.forward(ring, &lifted, target, &mut out, End::Doubles);
+                let doubles =
+                    converter.forward(ring, &lifted, target, &mut out, End::Doubles, Ahead::nothing());
                 if doubles {
                     out.iter_mut().for_each(|x| *x = q.reduce_f64(f64::from_bits(*x)));
                 }
                 assert_eq!(out, residue, "doubles modulo {}", q.value());
                 let (a, w) = (residues(&mut rng(7), q.value(), n), q.shoup(q.value() / 3));
-                converter.forward(ring, &lifted, target, &mut out, End::Divided { a: &a, w });
+                converter.forward(
+                    ring,
+                    &lifted,
+                    target,
+                    &mut out,
+                    End::Divided { a: &a, w },
+                    Ahead::nothing(),
+                );
                 scalar::sub_mul_scalar_from(q, &mut residue, &a, w);
                 assert_eq!(out, residue, "divided modulo {}", q.value());
             }
