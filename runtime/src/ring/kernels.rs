@@ -60,6 +60,15 @@ impl Kernels {
         self.modulus
     }
 
+    /// out ← a + b.
+    pub fn add_into(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.add_into(out, a, b);
+        }
+        scalar::add_into(self.modulus, out, a, b);
+    }
+
     /// a ← a + b.
     pub fn add_assign(&self, a: &mut [u64], b: &[u64]) {
         #[cfg(target_arch = "x86_64")]
@@ -90,6 +99,15 @@ impl Kernels {
             return fma.mul_into(out, a, b);
         }
         scalar::mul_into(self.modulus, out, a, b);
+    }
+
+    /// a ← a·b; `b` may be compressed as in [`Term`].
+    pub fn mul_assign(&self, a: &mut [u64], b: &[u64]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.mul_assign(a, b);
+        }
+        scalar::mul_assign(self.modulus, a, b);
     }
 
     /// The three products of (a₀ + a₁·s)².

@@ -91,6 +91,12 @@ impl<'a> Start<'a> {
     }
 }
 
+/// out ← a + b.
+#[inline(always)]
+pub fn add_into(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
+    out.iter_mut().zip(a).zip(b).for_each(|((out, &a), &b)| *out = q.add(a, b));
+}
+
 /// a ← a + b.
 #[inline(always)]
 pub fn add_assign(q: Modulus, a: &mut [u64], b: &[u64]) {
@@ -113,6 +119,14 @@ pub fn mul_into(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
     let run = a.len() / b.len();
     for ((out, a), &b) in out.chunks_exact_mut(run).zip(a.chunks_exact(run)).zip(b) {
         out.iter_mut().zip(a).for_each(|(out, &a)| *out = q.mul(a, b));
+    }
+}
+
+/// a ← a·b, as [`mul_into`].
+pub fn mul_assign(q: Modulus, a: &mut [u64], b: &[u64]) {
+    let run = a.len() / b.len();
+    for (a, &b) in a.chunks_exact_mut(run).zip(b) {
+        a.iter_mut().for_each(|a| *a = q.mul(*a, b));
     }
 }
 

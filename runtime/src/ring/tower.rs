@@ -144,6 +144,13 @@ impl Ring {
         poly.assume_form()
     }
 
+    /// a + b, over the basis of a, which b has at least.
+    pub fn add(&self, a: &Poly<NttForm>, b: &Poly<NttForm>) -> Poly<NttForm> {
+        let mut out = self.unset(a.basis());
+        self.for_each_tower(&mut out, |tower, i, out| tower.kernels.add_into(out, a.tower(i), b.tower(i)));
+        out
+    }
+
     /// a ← a + b; both over one basis, or b over a longer one.
     pub fn add_assign<F: Sync>(&self, a: &mut Poly<F>, b: &Poly<F>) {
         self.for_each_tower(a, |tower, i, a| tower.kernels.add_assign(a, b.tower(i)));
@@ -180,6 +187,20 @@ impl Ring {
             parts.into_iter().zip(a).for_each(|(out, a)| kernels.mul_into(out, a.tower(i), b.tower(i)));
         });
         products
+    }
+
+    /// a ← a·b for each a, all over one basis.
+    pub fn mul_each_assign(&self, a: &mut [Poly<NttForm>], b: &Poly<NttForm>) {
+        let Some(basis) = a.first().map(Poly::basis) else { return };
+        let mut towers: Vec<Vec<&mut [u64]>> = (0..basis.len()).map(|_| Vec::new()).collect();
+        for poly in a {
+            let parts = poly.data_mut().chunks_exact_mut(self.n);
+            towers.iter_mut().zip(parts).for_each(|(tower, part)| tower.push(part));
+        }
+        towers.into_par_iter().enumerate().for_each(|(i, parts)| {
+            let kernels = &self.tower(basis, i).kernels;
+            parts.into_iter().for_each(|a| kernels.mul_assign(a, b.tower(i)));
+        });
     }
 
     /// Whether every residue is below its prime.

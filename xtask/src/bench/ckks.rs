@@ -1,7 +1,7 @@
 //! Times of the CKKS operations: medians, one thread and all, top and half level.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
@@ -156,7 +156,9 @@ impl Bench {
 /// Inputs of the operations at one level.
 struct Operands {
     plain: Plaintext,
+    /// Large numbers at scale one, so that a product can be repeated.
     weights: Plaintext,
+    product: Mutex<Ciphertext>,
     fresh: Ciphertext,
     squared: Ciphertext,
     diagonal: Arc<Encoding>,
@@ -168,13 +170,15 @@ impl Operands {
         let encoder = bench.context.encoder();
         let scale = Scale::from_log2(30.0);
         let plain = encoder.encode(&bench.values, scale, level)?;
+        let weights: Vec<f64> = bench.values.iter().map(|value| value * scale.value()).collect();
         let fresh = bench
             .secret
             .encrypt(&bench.context, &plain, &mut SeedSource::deterministic(2))?
             .expand(&bench.context);
         let evaluator = Evaluator::new(&bench.context);
         Ok(Self {
-            weights: encoder.encode(&bench.values, scale, level)?,
+            weights: encoder.encode(&weights, Scale::ONE, level)?,
+            product: Mutex::new(fresh.clone()),
             squared: evaluator.square(&fresh)?,
             diagonal: Arc::new(encoder.round(&bench.values, Scale::from_log2(16.0))?),
             residues: fresh.polys()[0].tower(0).to_vec(),
@@ -219,6 +223,10 @@ fn operations() -> Vec<(&'static str, Operation)> {
             Evaluator::new(&bench.context).add(&operands.fresh, &operands.fresh).map(drop)
         }),
         ("mul_plain", |bench, operands| {
+            let mut product = operands.product.lock().unwrap_or_else(PoisonError::into_inner);
+            Evaluator::new(&bench.context).mul_plain_assign(&mut product, &operands.weights)
+        }),
+        ("mul_plain_new", |bench, operands| {
             Evaluator::new(&bench.context).mul_plain(&operands.fresh, &operands.weights).map(drop)
         }),
         ("square_relin", |bench, operands| {

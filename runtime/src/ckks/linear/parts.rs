@@ -39,7 +39,8 @@ pub(super) fn take_apart(
     for sum in sums {
         let conjugate = evaluator.rotate(&sum, Rotation::conjugation(context), keys)?;
         let minus_i = context.encoder().transform(&minus_i, context.basis(sum.level()));
-        let second = evaluator.mul_plain(&evaluator.sub(&sum, &conjugate)?, &minus_i)?;
+        let mut second = evaluator.sub(&sum, &conjugate)?;
+        evaluator.mul_plain_assign(&mut second, &minus_i)?;
         let mut first = sum;
         evaluator.add_assign(&mut first, &conjugate)?;
         match parts {

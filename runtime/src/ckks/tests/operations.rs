@@ -104,7 +104,11 @@ fn products_with_plaintexts_periodic_ones_and_scalars_multiply() {
             let y = vector(period, 2);
             let prime = Scale::new(party.context.params().towers()[level.n_towers() - 1] as f64).unwrap();
             let plain = party.context.encoder().encode(&y, prime, level).unwrap();
-            let product = evaluator.rescale(&evaluator.mul_plain(&cx, &plain).unwrap()).unwrap();
+            let product = evaluator.mul_plain(&cx, &plain).unwrap();
+            let mut assigned = cx.clone();
+            evaluator.mul_plain_assign(&mut assigned, &plain).unwrap();
+            assert_eq!(assigned, product);
+            let product = evaluator.rescale(&product).unwrap();
             let expected: Vec<f64> = x.iter().zip(y.iter().cycle()).map(|(a, b)| a * b).collect();
             assert_close(&party.decrypt(&product), &expected, 1e-5);
         }

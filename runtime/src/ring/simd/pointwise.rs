@@ -33,6 +33,11 @@ impl FmaPointwise {
         Self { width, q, dot: FmaDot::new(q), integer, avx2: Avx2::detect() }
     }
 
+    /// See [`scalar::add_into`]; the compiler vectorizes it.
+    pub fn add_into(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
+        with_width!(self.width, s => s.run(#[inline(always)] || scalar::add_into(self.q, out, a, b)));
+    }
+
     /// See [`scalar::add_assign`]; the compiler vectorizes it.
     pub fn add_assign(&self, a: &mut [u64], b: &[u64]) {
         with_width!(self.width, s => s.run(#[inline(always)] || scalar::add_assign(self.q, a, b)));
@@ -47,6 +52,12 @@ impl FmaPointwise {
     pub fn mul_into(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
         assert!(out.len() == a.len() && a.len().is_multiple_of(b.len()));
         with_width!(self.width, s => mul_into(s, self.q, out, a, b));
+    }
+
+    /// See [`scalar::mul_assign`].
+    pub fn mul_assign(&self, a: &mut [u64], b: &[u64]) {
+        assert!(a.len().is_multiple_of(b.len()));
+        with_width!(self.width, s => mul_assign(s, self.q, a, b));
     }
 
     /// See [`scalar::square_into`].
@@ -137,12 +148,33 @@ fn mul_into<S: Lanes>(s: S, q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
             let prime = Prime::new(s, q.value());
             for (i, (out, a)) in out.iter_mut().zip(a).enumerate() {
                 let b = from_int(s, s.load_runs(b, run, i));
-                s.store(out, prime.canonical_small(prime.mul(load_int(s, a), b)));
+                s.store(out, prime.canonical_small(prime.mul_short(load_int(s, a), b)));
             }
         },
     );
     if !out_tail.is_empty() {
         scalar::mul_into(q, out_tail, a_tail, &b[S::WIDTH * a.len()..]);
+    }
+}
+
+fn mul_assign<S: Lanes>(s: S, q: Modulus, a: &mut [u64], b: &[u64]) {
+    let run = a.len() / b.len();
+    if run > 1 && !a.len().is_multiple_of(S::WIDTH) {
+        return scalar::mul_assign(q, a, b);
+    }
+    let (a, tail) = S::words_mut(a);
+    s.run(
+        #[inline(always)]
+        || {
+            let prime = Prime::new(s, q.value());
+            for (i, a) in a.iter_mut().enumerate() {
+                let b = from_int(s, s.load_runs(b, run, i));
+                s.store(a, prime.canonical_small(prime.mul_short(load_int(s, a), b)));
+            }
+        },
+    );
+    if !tail.is_empty() {
+        scalar::mul_assign(q, tail, &b[S::WIDTH * a.len()..]);
     }
 }
 

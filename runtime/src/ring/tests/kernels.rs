@@ -36,6 +36,13 @@ fn element_wise_kernels_agree_with_scalar() {
         scalar::mul_into(q, &mut expected, &a, &b);
         kernels.mul_into(&mut found, &a, &b);
         assert_eq!(found, expected);
+        let mut assigned = a.clone();
+        kernels.mul_assign(&mut assigned, &b);
+        assert_eq!(assigned, expected);
+        kernels.add_into(&mut assigned, &a, &b);
+        let mut sum = a.clone();
+        scalar::add_assign(q, &mut sum, &b);
+        assert_eq!(assigned, sum);
         scalar::mul_scalar_assign(q, &mut expected, w);
         kernels.mul_scalar_assign(&mut found, w);
         assert_eq!(found, expected);
@@ -59,6 +66,9 @@ fn products_with_compressed_factors_agree_with_scalar() {
             scalar::mul_into(q, &mut expected, &a, &b);
             kernels.mul_into(&mut found, &a, &b);
             assert_eq!(found, expected);
+            let mut assigned = a.clone();
+            kernels.mul_assign(&mut assigned, &b);
+            assert_eq!(assigned, expected);
         }
     });
 }

@@ -131,6 +131,6 @@ impl IntegerDot {
         let high = from_int(s, s.add_words(high, token.above_52(low)));
         let low = from_int(s, token.below_52(low));
         // At most 5/4·q + 2^52 in magnitude.
-        prime.canonical(s.add(prime.mul_factor(high, radix), low))
+        prime.canonical(s.add(prime.mul_factor_short(high, radix), low))
     }
 }
