@@ -164,13 +164,21 @@ impl Kernels {
         scalar::dot2_packed(self.modulus, sums, terms, start);
     }
 
-    /// Packed residues below 2^50 as the bits of doubles.
-    pub fn unpack_doubles(&self, out: &mut [u64], packed: Packed<'_>) {
+    /// Packed residues below 2^50 as factors for [`Kernels::dot2`] next to what [`Kernels::packed_end`] leaves; true says
+    /// that they are doubles.
+    pub fn unpack(&self, out: &mut [u64], packed: Packed<'_>) -> bool {
         #[cfg(target_arch = "x86_64")]
         if let Some(fma) = &self.fma {
-            return fma.unpack_doubles(out, packed);
+            let doubles = matches!(self.packed_end(), End::Doubles);
+            if doubles {
+                fma.unpack_doubles(out, packed);
+            } else {
+                fma.unpack_words(out, packed);
+            }
+            return doubles;
         }
-        out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = (x as f64).to_bits());
+        out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = x);
+        false
     }
 
     /// Rounds to the nearest integers, ties to even.

@@ -14,7 +14,7 @@ pub struct Term<'a> {
     pub doubles: bool,
     /// The factors for the first and for the second sum.
     pub y: [&'a [u64]; 2],
-    /// Whether `y` holds the bits of doubles in [0, q), as [`Kernels::unpack_doubles`](super::Kernels::unpack_doubles) makes them.
+    /// Whether `y` holds the bits of doubles in [0, q), as [`Kernels::unpack`](super::Kernels::unpack) may make them.
     pub y_doubles: bool,
 }
 

@@ -63,7 +63,8 @@ impl Digits<'_> {
             .collect()
     }
 
-    /// Transforms every digit in the tower at position `i` of the key basis, into one part of `scratch` each.
+    /// Transforms every digit in the tower at position `i` of the key basis, into one part of `scratch` each, for products with
+    /// keys.
     ///
     /// Returns for each digit its transform and whether it is in doubles.
     pub(in crate::ckks) fn transform<'s>(
@@ -73,10 +74,11 @@ impl Digits<'_> {
         scratch: &'s mut [u64],
     ) -> Vec<(&'s [u64], bool)> {
         let tower = context.ring().tower(context.key_basis(self.level), i);
+        let end = tower.kernels.packed_end();
         let mut digits = self.begin(context, i, scratch);
         let n_pieces = context.ring().n() / tower.ntt.piece();
         for digit in &mut digits {
-            (0..n_pieces).for_each(|piece| digit.finish(tower, piece, End::Doubles, &mut Ahead::nothing()));
+            (0..n_pieces).for_each(|piece| digit.finish(tower, piece, end, &mut Ahead::nothing()));
         }
         digits.into_iter().map(TowerDigit::into_words).collect()
     }

@@ -2,7 +2,7 @@
 
 use super::dot::FmaDot;
 use super::lanes::{Avx2, Ifma, Lanes, bits, bits_mut};
-use super::packed::{IntegerDot, unpack_doubles};
+use super::packed::{IntegerDot, unpack};
 use super::prime::{Factor, Prime, from_int, load_int};
 use super::width::with_width;
 use super::{FMA_PRIME_BOUND, Width};
@@ -79,7 +79,10 @@ impl FmaPointwise {
 
     /// See [`scalar::dot2`].
     pub fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], start: Start<'_>) {
-        with_width!(self.width, s => self.dot.dot2(s, sums, terms, start));
+        match self.integer.filter(|_| IntegerDot::takes(sums[0].len(), terms)) {
+            Some(integer) => integer.dot2(sums, terms, start),
+            None => with_width!(self.width, s => self.dot.dot2(s, sums, terms, start)),
+        }
     }
 
     /// What [`FmaPointwise::dot2_packed`] takes besides residues.
@@ -91,7 +94,7 @@ impl FmaPointwise {
     pub fn dot2_packed(&self, sums: [&mut [u64]; 2], terms: &[PackedTerm<'_>], start: Start<'_>) {
         let len = sums[0].len();
         if let Some(integer) = self.integer.filter(|_| len.is_multiple_of(16)) {
-            return integer.dot2(sums, terms, start);
+            return integer.dot2_packed(sums, terms, start);
         }
         // Few enough that what is unpacked stays in the first cache.
         const CHUNK: usize = 128;
@@ -118,8 +121,16 @@ impl FmaPointwise {
     /// Packed residues as the bits of doubles.
     pub fn unpack_doubles(&self, out: &mut [u64], packed: Packed<'_>) {
         match self.avx2 {
-            Some(token) => unpack_doubles(token, out, packed),
+            Some(token) => unpack(token, out, packed, true),
             None => out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = (x as f64).to_bits()),
+        }
+    }
+
+    /// Packed residues as words.
+    pub fn unpack_words(&self, out: &mut [u64], packed: Packed<'_>) {
+        match self.avx2 {
+            Some(token) => unpack(token, out, packed, false),
+            None => out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = x),
         }
     }
 

@@ -47,8 +47,10 @@ pub(super) struct Scratch {
     /// For every strip first halves of all rows, then second halves.
     rows: Vec<Strip>,
     plains: Vec<Strip>,
-    /// For every step and digit both halves of the key as doubles, on the piece that the step reads.
+    /// For every step and digit both halves of the key, on the piece that the step reads.
     keys: Vec<u64>,
+    /// Whether they are doubles.
+    doubles: bool,
     /// A row before its permutation, and after it.
     before: [Vec<u64>; 2],
     after: [Vec<u64>; 2],
@@ -78,6 +80,7 @@ impl Scratch {
             rows: vec![Strip::ZERO; 2 * strips * work.job.rows.len()],
             plains: vec![Strip::ZERO; strips * work.plains.len()],
             keys: vec![0; 2 * work.size * work.steps.iter().map(|step| step.keys.len()).sum::<usize>()],
+            doubles: false,
             before: zeros(),
             after: zeros(),
             sums: vec![work.kernel.nothing(); 2 * strips * work.n_sums],
@@ -95,13 +98,14 @@ impl PieceWork<'_> {
         let n_rows = self.job.rows.len();
         let sources: Vec<usize> =
             self.steps.iter().map(|step| step.automorphism.source_piece(at, self.size)).collect();
-        self.write_keys(&sources, &mut scratch.keys);
+        scratch.doubles = self.write_keys(&sources, &mut scratch.keys);
         for row in &self.job.rows {
             let input = &self.inputs[row.input];
             match row.step {
                 None => self.times_p(input, at, &mut scratch.after),
                 Some(step) => {
-                    self.switch(input, (step, sources[step]), &scratch.keys, &mut scratch.before);
+                    let keys = (&*scratch.keys, scratch.doubles);
+                    self.switch(input, (step, sources[step]), keys, &mut scratch.before);
                     for (after, before) in scratch.after.iter_mut().zip(&scratch.before) {
                         self.steps[step].automorphism.apply_piece(at, after, before);
                     }
@@ -126,15 +130,17 @@ impl PieceWork<'_> {
         self.tower.kernels.mul_scalar_assign(&mut out[1], self.context.p(self.i));
     }
 
-    /// Writes out the pieces of the keys that rotations into a piece read.
-    fn write_keys(&self, sources: &[usize], keys: &mut [u64]) {
+    /// Writes out the pieces of the keys that rotations into a piece read; true says that they are doubles.
+    fn write_keys(&self, sources: &[usize], keys: &mut [u64]) -> bool {
+        let mut doubles = false;
         let mut keys = keys.chunks_exact_mut(self.size);
         for (step, source) in self.steps.iter().zip(sources) {
             let range = source * self.size..(source + 1) * self.size;
             for (half, out) in step.keys.iter().flatten().zip(&mut keys) {
-                self.tower.kernels.unpack_doubles(out, half.piece(range.clone()));
+                doubles = self.tower.kernels.unpack(out, half.piece(range.clone()));
             }
         }
+        doubles
     }
 
     /// out ← (P·c₀, 0) + Σ digit·key on a piece of an input, before the permutation.
@@ -142,7 +148,7 @@ impl PieceWork<'_> {
         &self,
         input: &Input<'_>,
         (step, piece): (usize, usize),
-        keys: &[u64],
+        (keys, y_doubles): (&[u64], bool),
         out: &mut [Vec<u64>; 2],
     ) {
         let range = piece * self.size..(piece + 1) * self.size;
@@ -156,7 +162,7 @@ impl PieceWork<'_> {
                 x: &x[range.clone()],
                 doubles,
                 y: [&key[..self.size], &key[self.size..]],
-                y_doubles: true,
+                y_doubles,
             })
             .collect();
         let start = input.first.map_or(Start::Zero, |first| Start::First(&first[range]));

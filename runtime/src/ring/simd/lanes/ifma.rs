@@ -125,3 +125,11 @@ pub struct Unpack {
     shifts: __m512i,
     mask: __m512i,
 }
+
+impl Unpack {
+    /// Bits of a residue, and bytes of eight.
+    #[inline(always)]
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+}

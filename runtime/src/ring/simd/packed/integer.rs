@@ -4,9 +4,9 @@
 //! be residues or doubles that were shifted by 2^52; see [`Shifted`](crate::ring::scalar::End::Shifted).
 
 use crate::ring::modulus::Modulus;
-use crate::ring::scalar::{PackedTerm, Start};
+use crate::ring::scalar::{PackedTerm, Start, Term};
 use crate::ring::simd::FMA_PRIME_BOUND;
-use crate::ring::simd::lanes::{Avx512, Ifma, LINE, Lanes, prefetch};
+use crate::ring::simd::lanes::{Avx512, Ifma, LINE, Lanes, Unpack, prefetch};
 use crate::ring::simd::prime::{Factor, Prime, SMALL_PRIME_BOUND, from_int};
 
 /// Bytes ahead that second factors are asked for.
@@ -34,10 +34,38 @@ fn pairs(words: &[u64]) -> &[Pair] {
     words.as_chunks().0.as_chunks().0
 }
 
+/// Second factors, pair by pair.
+trait Second: Copy {
+    fn pair(self, token: Ifma, unpack: &Unpack, i: usize) -> [V; 2];
+}
+
+/// Words.
+impl Second for &[Pair] {
+    #[inline(always)]
+    fn pair(self, token: Ifma, _: &Unpack, i: usize) -> [V; 2] {
+        let s = token.lanes();
+        [s.load(&self[i][0]), s.load(&self[i][1])]
+    }
+}
+
+/// Packed residues, which come from memory.
+#[derive(Clone, Copy)]
+struct Bytes<'a>(&'a [u8]);
+
+impl Second for Bytes<'_> {
+    #[inline(always)]
+    fn pair(self, token: Ifma, unpack: &Unpack, i: usize) -> [V; 2] {
+        let at = 2 * i * unpack.bits();
+        prefetch(self.0, at + AHEAD);
+        prefetch(self.0, at + AHEAD + LINE);
+        token.unpack_pair(self.0, at, unpack)
+    }
+}
+
 /// One term: pairs of vectors of first factors, and both halves of the second ones.
-struct Row<'a> {
+struct Row<'a, Y> {
     x: &'a [Pair],
-    y: [&'a [u8]; 2],
+    y: [Y; 2],
 }
 
 impl IntegerDot {
@@ -50,25 +78,57 @@ impl IntegerDot {
         Self { token, q, batch, radix: q.center((1 << 52) % q.value()) as f64 }
     }
 
-    /// See [`crate::ring::scalar::dot2_packed`]; lengths are multiples of 16.
+    /// Whether [`IntegerDot::dot2`] takes these.
+    pub(in crate::ring::simd) fn takes(len: usize, terms: &[Term<'_>]) -> bool {
+        let is_words = |term: &Term<'_>| !term.doubles && !term.y_doubles && term.x.len() == len;
+        len.is_multiple_of(16) && terms.iter().all(is_words)
+    }
+
+    /// See [`crate::ring::scalar::dot2`]; lengths are one multiple of 16.
+    ///
+    /// # Panics
+    /// When lengths differ.
+    pub(in crate::ring::simd) fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], start: Start<'_>) {
+        let len = sums[0].len();
+        assert!(terms.iter().all(|term| term.y.iter().all(|y| y.len() == len)));
+        let rows = terms.iter().map(|term| Row { x: pairs(term.x), y: term.y.map(pairs) }).collect();
+        self.dot2_rows(sums, rows, 0, start);
+    }
+
+    /// See [`crate::ring::scalar::dot2_packed`]; lengths are one multiple of 16.
     ///
     /// # Panics
     /// When lengths differ or first factors are plain doubles.
-    pub(in crate::ring::simd) fn dot2(
+    pub(in crate::ring::simd) fn dot2_packed(
         &self,
         sums: [&mut [u64]; 2],
         terms: &[PackedTerm<'_>],
+        start: Start<'_>,
+    ) {
+        let len = sums[0].len();
+        let bits = terms.first().map_or(0, |term| term.y[0].bits());
+        let fits = |term: &PackedTerm<'_>| {
+            !term.doubles && term.y.iter().all(|y| y.len() == len && y.bits() == bits)
+        };
+        assert!(terms.iter().all(fits));
+        let rows =
+            terms.iter().map(|term| Row { x: pairs(term.x), y: term.y.map(|y| Bytes(y.padded())) }).collect();
+        self.dot2_rows(sums, rows, bits, start);
+    }
+
+    fn dot2_rows<Y: Second>(
+        &self,
+        sums: [&mut [u64]; 2],
+        rows: Vec<Row<'_, Y>>,
+        bits: usize,
         mut start: Start<'_>,
     ) {
         let len = sums[0].len();
-        assert!(len.is_multiple_of(16) && sums[1].len() == len && terms.iter().all(|term| !term.doubles));
-        assert!(terms.iter().all(|term| term.x.len() == len && term.y.iter().all(|y| y.len() == len)));
-        let Some(bits) = terms.first().map(|term| term.y[0].bits()) else {
+        assert!(len.is_multiple_of(16) && sums[1].len() == len);
+        assert!(rows.iter().all(|row| 16 * row.x.len() == len));
+        if rows.is_empty() {
             return crate::ring::scalar::dot2(self.q, sums, &[], start);
-        };
-        assert!(terms.iter().flat_map(|term| term.y).all(|y| y.bits() == bits));
-        let rows: Vec<Row<'_>> =
-            terms.iter().map(|term| Row { x: pairs(term.x), y: term.y.map(|y| y.padded()) }).collect();
+        }
         let starts = if let Start::First(first) = start { pairs(first) } else { &[] };
         let [first, second] = sums.map(|sum| sum.as_chunks_mut().0.as_chunks_mut().0);
         for rows in rows.chunks(self.batch) {
@@ -81,10 +141,10 @@ impl IntegerDot {
     }
 
     #[inline(always)]
-    fn batch(
+    fn batch<Y: Second>(
         &self,
         sums: [&mut [Pair]; 2],
-        rows: &[Row<'_>],
+        rows: &[Row<'_, Y>],
         bits: usize,
         (start, starts): (Start<'_>, &[Pair]),
     ) {
@@ -104,13 +164,10 @@ impl IntegerDot {
                 Start::First(_) => low[0] = [s.load(&starts[i][0]), s.load(&starts[i][1])],
             }
             let mut high = [[zero; 2]; 2];
-            let at = 2 * i * bits;
             for row in rows {
                 let x = [s.load(&row.x[i][0]), s.load(&row.x[i][1])];
                 for h in 0..2 {
-                    prefetch(row.y[h], at + AHEAD);
-                    prefetch(row.y[h], at + AHEAD + LINE);
-                    let y = token.unpack_pair(row.y[h], at, &unpack);
+                    let y = row.y[h].pair(token, &unpack, i);
                     for j in 0..2 {
                         low[h][j] = token.add_low(low[h][j], x[j], y[j]);
                         high[h][j] = token.add_high(high[h][j], x[j], y[j]);

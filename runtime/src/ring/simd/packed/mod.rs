@@ -4,4 +4,4 @@ mod integer;
 mod unpack;
 
 pub(super) use integer::IntegerDot;
-pub(super) use unpack::unpack_doubles;
+pub(super) use unpack::unpack;

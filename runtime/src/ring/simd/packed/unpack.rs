@@ -1,4 +1,4 @@
-//! Packed residues to doubles.
+//! Packed residues to words or doubles.
 
 use std::arch::x86_64::*;
 
@@ -27,13 +27,13 @@ impl Quad {
     }
 }
 
-/// out ← the residues, as the bits of doubles; as many as there are, of at most 50 bits.
+/// out ← the residues, as words or as the bits of doubles; as many as there are, of at most 50 bits.
 ///
 /// # Panics
 /// When the lengths differ or there are more bits.
-pub(in crate::ring::simd) fn unpack_doubles(s: Avx2, out: &mut [u64], packed: Packed<'_>) {
+pub(in crate::ring::simd) fn unpack(s: Avx2, out: &mut [u64], packed: Packed<'_>, doubles: bool) {
     let bits = packed.bits();
-    assert!(out.len() == packed.len() && bits <= 50, "nothing to unpack into doubles");
+    assert!(out.len() == packed.len() && bits <= 50, "nothing to unpack");
     let quads = [Quad::new(bits, 0), Quad::new(bits, 4)];
     let mask = (1u64 << bits) - 1;
     let (groups, tail) = out.as_chunks_mut::<8>();
@@ -49,14 +49,16 @@ pub(in crate::ring::simd) fn unpack_doubles(s: Avx2, out: &mut [u64], packed: Pa
                     });
                     // SAFETY: the token proves that the CPU has AVX2.
                     let words = unsafe { words(low, high, quad, mask) };
-                    s.store(out, from_int(s, words));
+                    s.store(out, if doubles { from_int(s, words) } else { words });
                 }
             }
         },
     );
     let done = 8 * groups.len();
     let rest = packed.piece(done..packed.len()).residues();
-    tail.iter_mut().zip(rest).for_each(|(out, residue)| *out = (residue as f64).to_bits());
+    tail.iter_mut()
+        .zip(rest)
+        .for_each(|(out, residue)| *out = if doubles { (residue as f64).to_bits() } else { residue });
 }
 
 /// Four residues.
