@@ -4,6 +4,7 @@
 //! 2·rev(j)+1 = g·(2·rev(i)+1) mod 2N. Low bits of an exponent are high bits of an index, and odd
 //! multiplication maps low bits to low bits: aligned blocks of four entries move to aligned blocks of four.
 
+use super::shared::{Places, STRIP, Strip};
 #[cfg(target_arch = "x86_64")]
 use super::simd;
 
@@ -70,6 +71,26 @@ impl Automorphism {
         let range = piece * n_blocks..(piece + 1) * n_blocks;
         let first = (self.source_piece(piece, x.len()) * n_blocks) as u32;
         self.permute(out, x, first, range);
+    }
+
+    /// As [`Automorphism::apply_piece`], into strips at some places of `out`.
+    ///
+    /// # Panics
+    /// When `x` is no such piece, has no whole number of strips, or a place lies outside `out`.
+    pub fn apply_strips(&self, piece: usize, out: &mut [Strip], places: Places, x: &[u64]) {
+        assert!(x.len().is_multiple_of(STRIP));
+        let n_blocks = x.len() / 4;
+        let range = piece * n_blocks..(piece + 1) * n_blocks;
+        let first = (self.source_piece(piece, x.len()) * n_blocks) as u32;
+        let (blocks, orders) = (&self.blocks[range.clone()], &self.orders[range]);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(token) = self.token {
+            return simd::permute_strips(token, out, places, x, first, blocks, orders);
+        }
+        let strips = blocks.chunks_exact(STRIP / 4).zip(orders.chunks_exact(STRIP / 4));
+        for (at, (blocks, orders)) in strips.enumerate() {
+            permute_blocks(&mut out[places.first + at * places.step].0, x, first, blocks, orders);
+        }
     }
 
     /// out ← σ_g(x), both transforms of one tower.

@@ -94,6 +94,17 @@ pub struct Partial {
     pub(super) high: Strip,
 }
 
+/// Copies words to strips at some places of `out`.
+///
+/// # Panics
+/// When a strip would lie outside `out`, or there is no whole number of strips.
+pub fn place(out: &mut [Strip], places: Places, words: &[u64]) {
+    assert!(words.len().is_multiple_of(STRIP));
+    for (at, words) in words.as_chunks::<STRIP>().0.iter().enumerate() {
+        out[places.first + at * places.step].0 = *words;
+    }
+}
+
 /// Where the strips of one row go: strip s to position `first + s·step`.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
@@ -138,20 +149,6 @@ impl SharedKernel {
             Self::Double(ref kernel) => kernel.to_words(residues),
             #[cfg(target_arch = "x86_64")]
             Self::Integer(_) => {}
-        }
-    }
-
-    /// Writes residues to strips of `out`.
-    ///
-    /// # Panics
-    /// When a strip would lie outside `out`, or there is no whole number of strips.
-    pub fn place(&self, out: &mut [Strip], places: Places, residues: &[u64]) {
-        assert!(residues.len().is_multiple_of(STRIP));
-        match *self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Double(ref kernel) => kernel.place(out, places, residues),
-            #[cfg(target_arch = "x86_64")]
-            Self::Integer(ref kernel) => kernel.place(out, places, residues),
         }
     }
 

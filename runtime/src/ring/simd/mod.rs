@@ -35,7 +35,7 @@ pub use lanes::{Avx2, Avx512, Ifma};
 #[cfg(target_arch = "x86_64")]
 pub use ntt::FmaNtt;
 #[cfg(target_arch = "x86_64")]
-pub use permute::permute_blocks;
+pub use permute::{permute_blocks, permute_strips};
 #[cfg(target_arch = "x86_64")]
 pub use pointwise::FmaPointwise;
 #[cfg(target_arch = "x86_64")]

@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::lanes::{Avx2, Lanes};
+use crate::ring::shared::{Places, STRIP, Strip};
 
 /// out\[b\] ← x\[blocks\[b\] - first\], reordered inside by `orders\[b\]` (two bits per entry).
 ///
@@ -19,6 +20,37 @@ pub fn permute_blocks(s: Avx2, out: &mut [u64], x: &[u64], first: u32, blocks: &
                     (s.load(&x[(block - first) as usize]), s.load(&LANES[usize::from(order)]));
                 // SAFETY: the token proves that the CPU has AVX2.
                 s.store(out, unsafe { permute(from, lanes) });
+            }
+        },
+    );
+}
+
+/// As [`permute_blocks`], into strips at some places.
+///
+/// # Panics
+/// When a block or a place is out of range.
+pub fn permute_strips(
+    s: Avx2,
+    out: &mut [Strip],
+    places: Places,
+    x: &[u64],
+    first: u32,
+    blocks: &[u32],
+    orders: &[u8],
+) {
+    let x = x.as_chunks::<4>().0;
+    let strips = blocks.as_chunks::<{ STRIP / 4 }>().0.iter().zip(orders.as_chunks::<{ STRIP / 4 }>().0);
+    s.run(
+        #[inline(always)]
+        || {
+            for (at, (blocks, orders)) in strips.enumerate() {
+                let strip = out[places.first + at * places.step].0.as_chunks_mut::<4>().0;
+                for ((out, &block), &order) in strip.iter_mut().zip(blocks).zip(orders) {
+                    let (from, lanes) =
+                        (s.load(&x[(block - first) as usize]), s.load(&LANES[usize::from(order)]));
+                    // SAFETY: the token proves that the CPU has AVX2.
+                    s.store(out, unsafe { permute(from, lanes) });
+                }
             }
         },
     );

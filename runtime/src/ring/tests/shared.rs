@@ -4,7 +4,7 @@ use rand_core::RngCore;
 
 use super::{INSTRUCTIONS, PRIMES, residues, rng};
 use crate::ring::modulus::Modulus;
-use crate::ring::shared::{Places, STRIP, SharedKernel, SharedList, Strip};
+use crate::ring::shared::{Places, STRIP, SharedKernel, SharedList, Strip, place};
 
 /// Residues with a strip of the largest ones in front, row by row.
 fn rows(seed: u64, q: u64, n: usize) -> Vec<[u64; STRIP]> {
@@ -18,7 +18,9 @@ fn rows(seed: u64, q: u64, n: usize) -> Vec<[u64; STRIP]> {
 fn placed(kernel: &SharedKernel, rows: &[[u64; STRIP]]) -> Vec<Strip> {
     let mut strips = vec![Strip::ZERO; rows.len()];
     for (first, row) in rows.iter().enumerate() {
-        kernel.place(&mut strips, Places { first, step: 1 }, row);
+        let mut words = *row;
+        kernel.to_words(&mut words);
+        place(&mut strips, Places { first, step: 1 }, &words);
     }
     strips
 }

@@ -5,6 +5,7 @@ use crate::ring::automorphism::{Automorphism, permute_blocks};
 use crate::ring::kernels::Instructions;
 use crate::ring::modulus::Modulus;
 use crate::ring::ntt::Ntt;
+use crate::ring::shared::{Places, STRIP, Strip};
 
 fn schoolbook(q: Modulus, a: &[u64], b: &[u64]) -> Vec<u64> {
     let n = a.len();
@@ -139,6 +140,12 @@ fn permutation_kernel_agrees_with_scalar() {
     if let Some(token) = crate::ring::simd::Avx2::detect() {
         let mut found = vec![0; 1024];
         crate::ring::simd::permute_blocks(token, &mut found, &x, 0, &blocks, &orders);
+        assert_eq!(found, expected);
+        // Strips with gaps between them.
+        let mut strips = vec![Strip::ZERO; 3 * 1024 / STRIP];
+        let places = Places { first: 1, step: 3 };
+        crate::ring::simd::permute_strips(token, &mut strips, places, &x, 0, &blocks, &orders);
+        let found: Vec<u64> = strips.iter().skip(1).step_by(3).flat_map(|strip| strip.0).collect();
         assert_eq!(found, expected);
     }
 }

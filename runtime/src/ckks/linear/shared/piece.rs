@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::job::Job;
 use crate::ckks::{Ciphertext, Context};
 use crate::ring::scalar::{Start, Term};
-use crate::ring::shared::{Partial, Places, STRIP, SharedKernel, SharedList, Strip};
+use crate::ring::shared::{Partial, Places, STRIP, SharedKernel, SharedList, Strip, place};
 use crate::ring::{Automorphism, Packed, Tower};
 
 /// Sums that are worked on together.
@@ -51,9 +51,8 @@ pub(super) struct Scratch {
     keys: Vec<u64>,
     /// Whether they are doubles.
     doubles: bool,
-    /// A row before its permutation, and after it.
+    /// A row before its permutation.
     before: [Vec<u64>; 2],
-    after: [Vec<u64>; 2],
     /// For every block of sums, strip and half the sums of the block.
     sums: Vec<Partial>,
 }
@@ -82,7 +81,6 @@ impl Scratch {
             keys: vec![0; 2 * work.size * work.steps.iter().map(|step| step.keys.len()).sum::<usize>()],
             doubles: false,
             before: zeros(),
-            after: zeros(),
             sums: vec![work.kernel.nothing(); 2 * strips * work.n_sums],
         }
     }
@@ -101,19 +99,24 @@ impl PieceWork<'_> {
         scratch.doubles = self.write_keys(&sources, &mut scratch.keys);
         for row in &self.job.rows {
             let input = &self.inputs[row.input];
+            let places = |half: usize| Places { first: half * n_rows + row.place, step: 2 * n_rows };
             match row.step {
-                None => self.times_p(input, at, &mut scratch.after),
+                None => {
+                    self.times_p(input, at, &mut scratch.before);
+                    for (half, residues) in scratch.before.iter_mut().enumerate() {
+                        self.kernel.to_words(residues);
+                        place(&mut scratch.rows, places(half), residues);
+                    }
+                }
                 Some(step) => {
                     let keys = (&*scratch.keys, scratch.doubles);
                     self.switch(input, (step, sources[step]), keys, &mut scratch.before);
-                    for (after, before) in scratch.after.iter_mut().zip(&scratch.before) {
-                        self.steps[step].automorphism.apply_piece(at, after, before);
+                    for (half, residues) in scratch.before.iter_mut().enumerate() {
+                        self.kernel.to_words(residues);
+                        let automorphism = self.steps[step].automorphism;
+                        automorphism.apply_strips(at, &mut scratch.rows, places(half), residues);
                     }
                 }
-            }
-            for (half, residues) in scratch.after.iter().enumerate() {
-                let places = Places { first: half * n_rows + row.place, step: 2 * n_rows };
-                self.kernel.place(&mut scratch.rows, places, residues);
             }
         }
         self.write_plains(at, &mut scratch.plains);

@@ -6,7 +6,7 @@
 
 use super::{Products, Rows, add_all, load, store};
 use crate::ring::modulus::Modulus;
-use crate::ring::shared::{Partial, Places, STRIP, SharedList, Strip};
+use crate::ring::shared::{Partial, STRIP, SharedList, Strip};
 use crate::ring::simd::dot::{accumulate, finish};
 use crate::ring::simd::lanes::Lanes;
 use crate::ring::simd::prime::{Prime, from_int, load_int};
@@ -44,18 +44,9 @@ impl DoubleShared {
 
     /// See [`crate::ring::shared::SharedKernel::to_words`].
     pub fn to_words(&self, residues: &mut [u64]) {
-        let q = self.q.value();
-        for word in residues {
-            let balanced = if 2 * *word > q { -((q - *word) as f64) } else { *word as f64 };
-            *word = balanced.to_bits();
-        }
-    }
-
-    /// See [`crate::ring::shared::SharedKernel::place`].
-    pub fn place(&self, out: &mut [Strip], places: Places, residues: &[u64]) {
         match self.width {
-            Width::Four(s) => place(s, self.q, out, places, residues),
-            Width::Eight(s) => place(s, self.q, out, places, residues),
+            Width::Four(s) => to_words(s, self.q, residues),
+            Width::Eight(s) => to_words(s, self.q, residues),
         }
     }
 
@@ -121,19 +112,19 @@ fn reduce<S: Lanes, const N: usize>(s: S, kernel: &DoubleShared, out: &mut [u64;
     );
 }
 
-fn place<S: Lanes>(s: S, q: Modulus, out: &mut [Strip], places: Places, residues: &[u64]) {
+/// Balanced doubles.
+fn to_words<S: Lanes>(s: S, q: Modulus, residues: &mut [u64]) {
+    let (vectors, tail) = S::words_mut(residues);
     s.run(
         #[inline(always)]
         || {
             let prime = Prime::new(s, q.value());
-            for (strip, residues) in residues.as_chunks::<STRIP>().0.iter().enumerate() {
-                let target = S::words_mut(&mut out[places.first + strip * places.step].0).0;
-                for (target, word) in target.iter_mut().zip(S::words(residues).0) {
-                    s.store(target, prime.balance(load_int(s, word)));
-                }
+            for words in vectors {
+                s.store(words, prime.balance(load_int(s, words)));
             }
         },
     );
+    tail.iter_mut().for_each(|word| *word = (q.center(*word) as f64).to_bits());
 }
 
 /// A sum on one strip, which is N vectors.

@@ -6,7 +6,7 @@
 
 use super::{Products, Rows, add_all, load, store};
 use crate::ring::modulus::Modulus;
-use crate::ring::shared::{Partial, Places, STRIP, SharedList, Strip};
+use crate::ring::shared::{Partial, STRIP, SharedList, Strip};
 use crate::ring::simd::FMA_PRIME_BOUND;
 use crate::ring::simd::lanes::{Avx512, Ifma, Lanes};
 use crate::ring::simd::prime::{Factor, Prime, from_int};
@@ -44,13 +44,6 @@ impl IntegerShared {
         let radix = (1u64 << 52) % q.value();
         let radix = if 2 * radix > q.value() { -((q.value() - radix) as f64) } else { radix as f64 };
         Self { token, q, most_rows, limit, radix }
-    }
-
-    /// See [`crate::ring::shared::SharedKernel::place`].
-    pub fn place(&self, out: &mut [Strip], places: Places, residues: &[u64]) {
-        for (strip, residues) in residues.as_chunks::<STRIP>().0.iter().enumerate() {
-            out[places.first + strip * places.step].0 = *residues;
-        }
     }
 
     /// See [`crate::ring::shared::SharedKernel::sum_products`].
