@@ -169,13 +169,7 @@ impl Kernels {
     pub fn unpack(&self, out: &mut [u64], packed: Packed<'_>) -> bool {
         #[cfg(target_arch = "x86_64")]
         if let Some(fma) = &self.fma {
-            let doubles = matches!(self.packed_end(), End::Doubles);
-            if doubles {
-                fma.unpack_doubles(out, packed);
-            } else {
-                fma.unpack_words(out, packed);
-            }
-            return doubles;
+            return fma.unpack(out, packed);
         }
         out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = x);
         false

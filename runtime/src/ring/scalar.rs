@@ -81,16 +81,6 @@ pub enum Start<'a> {
     First(&'a [u64]),
 }
 
-impl<'a> Start<'a> {
-    /// The same for a range of the sums.
-    pub fn piece(self, range: std::ops::Range<usize>) -> Self {
-        match self {
-            Self::First(first) => Self::First(&first[range]),
-            start => start,
-        }
-    }
-}
-
 /// out ← a + b.
 #[inline(always)]
 pub fn add_into(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {

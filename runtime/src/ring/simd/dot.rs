@@ -3,10 +3,10 @@
 //! A sum of products is held exactly in two doubles: a high part that is a multiple of 2^k, and the
 //! low parts that its roundings leave over. One product costs two multiply-adds and two additions.
 
-use super::lanes::{Lanes, prefetch};
+use super::lanes::{LINE, Lanes, prefetch};
 use super::prime::{Prime, SMALL_PRIME_BOUND, from_int, load_int};
 use crate::ring::modulus::Modulus;
-use crate::ring::scalar::{self, Start, Term};
+use crate::ring::scalar::{self, PackedTerm, Start, Term};
 
 /// The inner-product kernel of one prime.
 #[derive(Clone, Copy, Debug)]
@@ -22,14 +22,71 @@ pub(super) struct FmaDot {
 /// too many for a CPU to follow by itself.
 const AHEAD: usize = 128;
 
-/// One term as pairs of vectors: a cache line of residues, or two.
-struct Row<'a, S: Lanes> {
-    y: [&'a [[S::Words; 2]]; 2],
+/// Second factors, as pairs of vectors of doubles.
+trait Second<S: Lanes>: Copy {
+    /// Entries 2·WIDTH·i and those after.
+    fn pair(self, s: S, unpacker: &S::Unpacker, i: usize) -> [S::V; 2];
+    /// Asks for what comes later.
+    fn ask(self, i: usize);
+}
+
+/// Residues.
+#[derive(Clone, Copy)]
+struct Words<'a, S: Lanes>(&'a [[S::Words; 2]]);
+
+impl<S: Lanes> Second<S> for Words<'_, S> {
+    #[inline(always)]
+    fn pair(self, s: S, _: &S::Unpacker, i: usize) -> [S::V; 2] {
+        [load_int(s, &self.0[i][0]), load_int(s, &self.0[i][1])]
+    }
+
+    #[inline(always)]
+    fn ask(self, i: usize) {
+        prefetch(self.0, i + AHEAD / (2 * S::WIDTH));
+    }
+}
+
+/// Doubles.
+#[derive(Clone, Copy)]
+struct Doubles<'a, S: Lanes>(&'a [[S::Words; 2]]);
+
+impl<S: Lanes> Second<S> for Doubles<'_, S> {
+    #[inline(always)]
+    fn pair(self, s: S, _: &S::Unpacker, i: usize) -> [S::V; 2] {
+        [s.load(&self.0[i][0]), s.load(&self.0[i][1])]
+    }
+
+    #[inline(always)]
+    fn ask(self, _: usize) {}
+}
+
+/// Packed residues and the bytes of a pair of vectors.
+#[derive(Clone, Copy)]
+struct Bytes<'a>(&'a [u8], usize);
+
+impl<S: Lanes> Second<S> for Bytes<'_> {
+    #[inline(always)]
+    fn pair(self, s: S, unpacker: &S::Unpacker, i: usize) -> [S::V; 2] {
+        let [a, b] = s.unpack_pair(self.0, i * self.1, unpacker);
+        [from_int(s, a), from_int(s, b)]
+    }
+
+    #[inline(always)]
+    fn ask(self, i: usize) {
+        prefetch(self.0, i * self.1 + 8 * AHEAD);
+        if S::WIDTH == 8 {
+            prefetch(self.0, i * self.1 + 8 * AHEAD + LINE);
+        }
+    }
+}
+
+/// One term.
+struct Row<'a, Y> {
     x: &'a [u64],
     /// How often each entry of `x` repeats.
     run: usize,
     doubles: bool,
-    y_doubles: bool,
+    y: [Y; 2],
 }
 
 impl FmaDot {
@@ -43,34 +100,71 @@ impl FmaDot {
     }
 
     /// See [`scalar::dot2`].
-    pub(super) fn dot2<S: Lanes>(
+    pub(super) fn dot2<S: Lanes>(&self, s: S, sums: [&mut [u64]; 2], terms: &[Term<'_>], start: Start<'_>) {
+        let n = sums[0].len();
+        let y_doubles = terms.first().is_some_and(|term| term.y_doubles);
+        let fits = |term: &Term<'_>| {
+            term.y.iter().all(|y| y.len() == n)
+                && n.is_multiple_of(term.x.len())
+                && term.y_doubles == y_doubles
+        };
+        if !takes(s, &sums, start) || terms.is_empty() || !terms.iter().all(fits) {
+            return scalar::dot2(self.q, sums, terms, start);
+        }
+        let pairs = |y| S::words(y).0.as_chunks().0;
+        let row = |term: &Term<'_>| (n / term.x.len(), term.doubles);
+        if y_doubles {
+            let rows = terms.iter().map(|term| {
+                let (run, doubles) = row(term);
+                Row { x: term.x, run, doubles, y: term.y.map(|y| Doubles::<S>(pairs(y))) }
+            });
+            self.dot2_rows(s, sums, &rows.collect::<Vec<_>>(), 0, start);
+        } else {
+            let rows = terms.iter().map(|term| {
+                let (run, doubles) = row(term);
+                Row { x: term.x, run, doubles, y: term.y.map(|y| Words::<S>(pairs(y))) }
+            });
+            self.dot2_rows(s, sums, &rows.collect::<Vec<_>>(), 0, start);
+        }
+    }
+
+    /// See [`scalar::dot2_packed`].
+    pub(super) fn dot2_packed<S: Lanes>(
         &self,
         s: S,
         sums: [&mut [u64]; 2],
-        terms: &[Term<'_>],
-        mut start: Start<'_>,
+        terms: &[PackedTerm<'_>],
+        start: Start<'_>,
     ) {
         let n = sums[0].len();
-        let fits =
-            |term: &Term<'_>| term.y[0].len() == n && term.y[1].len() == n && n.is_multiple_of(term.x.len());
-        if terms.is_empty()
-            || !n.is_multiple_of(2 * S::WIDTH)
-            || sums[1].len() != n
-            || !terms.iter().all(fits)
-            || matches!(start, Start::First(first) if first.len() != n)
-        {
-            return scalar::dot2(self.q, sums, terms, start);
+        let bits = terms.first().map_or(0, |term| term.y[0].bits());
+        let fits = |term: &PackedTerm<'_>| {
+            term.x.len() == n && term.y.iter().all(|y| y.len() == n && y.bits() == bits)
+        };
+        if !takes(s, &sums, start) || terms.is_empty() || !terms.iter().all(fits) {
+            return scalar::dot2_packed(self.q, sums, terms, start);
         }
-        let rows: Vec<Row<'_, S>> = terms
+        let step = 2 * S::WIDTH / 8 * bits;
+        let rows: Vec<_> = terms
             .iter()
             .map(|term| Row {
-                y: term.y.map(|y| S::words(y).0.as_chunks().0),
                 x: term.x,
-                run: n / term.x.len(),
+                run: 1,
                 doubles: term.doubles,
-                y_doubles: term.y_doubles,
+                y: term.y.map(|y| Bytes(y.padded(), step)),
             })
             .collect();
+        self.dot2_rows(s, sums, &rows, bits, start);
+    }
+
+    fn dot2_rows<S: Lanes, Y: Second<S>>(
+        &self,
+        s: S,
+        sums: [&mut [u64]; 2],
+        rows: &[Row<'_, Y>],
+        bits: usize,
+        mut start: Start<'_>,
+    ) {
         let [first, second] = sums;
         for rows in rows.chunks(self.batch) {
             s.run(
@@ -78,11 +172,9 @@ impl FmaDot {
                 || {
                     let sums = [&mut *first, &mut *second];
                     if rows.iter().any(|row| row.run > 1) {
-                        batch::<S, false, false>(s, self, sums, rows, start);
-                    } else if rows.iter().all(|row| row.y_doubles) {
-                        batch::<S, true, true>(s, self, sums, rows, start);
+                        batch::<S, Y, false>(s, self, sums, rows, bits, start);
                     } else {
-                        batch::<S, true, false>(s, self, sums, rows, start);
+                        batch::<S, Y, true>(s, self, sums, rows, bits, start);
                     }
                 },
             );
@@ -91,16 +183,26 @@ impl FmaDot {
     }
 }
 
-/// At most one batch of rows; FULL says that no shared factor is compressed, DOUBLES that second factors are in doubles.
+/// Whether the sums are whole pairs of vectors.
+fn takes<S: Lanes>(_: S, sums: &[&mut [u64]; 2], start: Start<'_>) -> bool {
+    let n = sums[0].len();
+    n.is_multiple_of(2 * S::WIDTH)
+        && sums[1].len() == n
+        && !matches!(start, Start::First(first) if first.len() != n)
+}
+
+/// At most one batch of rows; FULL says that no shared factor is compressed.
 #[inline(always)]
-fn batch<S: Lanes, const FULL: bool, const DOUBLES: bool>(
+fn batch<S: Lanes, Y: Second<S>, const FULL: bool>(
     s: S,
     plan: &FmaDot,
     sums: [&mut [u64]; 2],
-    rows: &[Row<'_, S>],
+    rows: &[Row<'_, Y>],
+    bits: usize,
     start: Start<'_>,
 ) {
     let prime = Prime::new(s, plan.q.value());
+    let unpacker = s.unpacker(bits);
     let anchor = s.splat(plan.anchor);
     let starts = match start {
         Start::First(first) => S::words(first).0.as_chunks::<2>().0,
@@ -129,11 +231,10 @@ fn batch<S: Lanes, const FULL: bool, const DOUBLES: bool>(
                 x = [from_int(s, x[0]), from_int(s, x[1])];
             }
             for h in 0..2 {
-                prefetch(row.y[h], i + AHEAD / (2 * S::WIDTH));
+                row.y[h].ask(i);
+                let y = row.y[h].pair(s, &unpacker, i);
                 for j in 0..2 {
-                    let bits = s.load(&row.y[h][i][j]);
-                    let y = if DOUBLES || row.y_doubles { bits } else { from_int(s, bits) };
-                    accumulate(s, &mut high[h][j], &mut low[h][j], x[j], y);
+                    accumulate(s, &mut high[h][j], &mut low[h][j], x[j], y[j]);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Element-wise kernels for one prime below 2^50.
 
 use super::dot::FmaDot;
-use super::lanes::{Avx2, Ifma, Lanes, bits, bits_mut};
+use super::lanes::{Ifma, Lanes, bits, bits_mut};
 use super::packed::{IntegerDot, unpack};
 use super::prime::{Factor, Prime, from_int, load_int};
 use super::width::with_width;
@@ -18,8 +18,6 @@ pub struct FmaPointwise {
     dot: FmaDot,
     /// Products with packed factors in integers, where the CPU has them.
     integer: Option<IntegerDot>,
-    /// For unpacking.
-    avx2: Option<Avx2>,
 }
 
 impl FmaPointwise {
@@ -30,7 +28,7 @@ impl FmaPointwise {
     pub fn new(width: Width, integer: Option<Ifma>, q: Modulus) -> Self {
         assert!(q.value() < FMA_PRIME_BOUND, "prime too large for double precision");
         let integer = integer.map(|token| IntegerDot::new(token, q));
-        Self { width, q, dot: FmaDot::new(q), integer, avx2: Avx2::detect() }
+        Self { width, q, dot: FmaDot::new(q), integer }
     }
 
     /// See [`scalar::add_into`]; the compiler vectorizes it.
@@ -96,42 +94,14 @@ impl FmaPointwise {
         if let Some(integer) = self.integer.filter(|_| len.is_multiple_of(16)) {
             return integer.dot2_packed(sums, terms, start);
         }
-        // Few enough that what is unpacked stays in the first cache.
-        const CHUNK: usize = 128;
-        let mut unpacked = vec![0; 2 * terms.len() * CHUNK.min(len)];
-        let [first, second] = sums;
-        for (at, (first, second)) in first.chunks_mut(CHUNK).zip(second.chunks_mut(CHUNK)).enumerate() {
-            let range = at * CHUNK..at * CHUNK + first.len();
-            let mut parts = unpacked.chunks_exact_mut(first.len());
-            let chunk: Vec<Term<'_>> = terms
-                .iter()
-                .map(|term| {
-                    let y = term.y.map(|half| {
-                        let out = parts.next().expect("every half has a part");
-                        self.unpack_doubles(out, half.piece(range.clone()));
-                        &*out
-                    });
-                    Term { x: &term.x[range.clone()], doubles: term.doubles, y, y_doubles: true }
-                })
-                .collect();
-            self.dot2([first, second], &chunk, start.piece(range.clone()));
-        }
+        with_width!(self.width, s => self.dot.dot2_packed(s, sums, terms, start));
     }
 
-    /// Packed residues as the bits of doubles.
-    pub fn unpack_doubles(&self, out: &mut [u64], packed: Packed<'_>) {
-        match self.avx2 {
-            Some(token) => unpack(token, out, packed, true),
-            None => out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = (x as f64).to_bits()),
-        }
-    }
-
-    /// Packed residues as words.
-    pub fn unpack_words(&self, out: &mut [u64], packed: Packed<'_>) {
-        match self.avx2 {
-            Some(token) => unpack(token, out, packed, false),
-            None => out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = x),
-        }
+    /// Packed residues as factors next to what [`FmaPointwise::packed_end`] leaves; true says that they are doubles.
+    pub fn unpack(&self, out: &mut [u64], packed: Packed<'_>) -> bool {
+        let doubles = self.integer.is_none();
+        with_width!(self.width, s => unpack(s, out, packed, doubles));
+        doubles
     }
 
     /// See [`scalar::round`].

@@ -16,6 +16,18 @@ impl Avx2 {
     }
 }
 
+/// How eight packed residues are brought into place, four at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Unpacker {
+    /// Bytes from the first residue to the 16 with the next two, for each two.
+    starts: [usize; 4],
+    /// For each byte of four words, where among the two times 16 it comes from.
+    bytes: [__m256i; 2],
+    /// Bits before each residue.
+    shifts: [__m256i; 2],
+    mask: __m256i,
+}
+
 /// Calls instructions of this width.
 macro_rules! avx2 {
     ($call:expr) => {{
@@ -26,6 +38,7 @@ macro_rules! avx2 {
 
 impl Lanes for Avx2 {
     type V = __m256d;
+    type Unpacker = Unpacker;
     type Words = [u64; 4];
     const WIDTH: usize = 4;
 
@@ -146,6 +159,50 @@ impl Lanes for Avx2 {
             }
             _ => self.splat(f64::from_bits(x[(4 * i) >> run.trailing_zeros()])),
         }
+    }
+
+    #[inline(always)]
+    fn unpacker(self, bits: usize) -> Unpacker {
+        assert!(bits <= 50, "residues of more than 50 bits are not packed");
+        let starts = [0, 2, 4, 6].map(|k| bits * k / 8);
+        let bytes = |first: usize| -> [u64; 4] {
+            std::array::from_fn(|k| {
+                let at = bits * (first + k) / 8 - starts[(first + k) / 2];
+                u64::from_le_bytes(std::array::from_fn(|byte| (at + byte) as u8))
+            })
+        };
+        let shifts = |first: usize| -> [u64; 4] { std::array::from_fn(|k| (bits * (first + k) % 8) as u64) };
+        let load = |words: [u64; 4]| avx2!(_mm256_loadu_si256(words.as_ptr().cast()));
+        Unpacker {
+            starts,
+            bytes: [load(bytes(0)), load(bytes(4))],
+            shifts: [load(shifts(0)), load(shifts(4))],
+            mask: load([(1 << bits) - 1; 4]),
+        }
+    }
+
+    #[inline(always)]
+    fn unpack_pair(self, bytes: &[u8], at: usize, unpacker: &Unpacker) -> [__m256d; 2] {
+        assert!(bytes.len() >= 128 && at <= bytes.len() - 128, "packed residues are padded");
+        let Unpacker { starts, bytes: order, shifts, mask } = unpacker;
+        // SAFETY: no start is above 38, and 128 bytes are there; `self` proves that the CPU has AVX2.
+        let pairs = unsafe {
+            let load = |k: usize| _mm_loadu_si128(bytes.as_ptr().add(at + starts[k]).cast());
+            [
+                _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(load(0)), load(1)),
+                _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(load(2)), load(3)),
+            ]
+        };
+        avx2!([
+            _mm256_castsi256_pd(_mm256_and_si256(
+                _mm256_srlv_epi64(_mm256_shuffle_epi8(pairs[0], order[0]), shifts[0]),
+                *mask
+            )),
+            _mm256_castsi256_pd(_mm256_and_si256(
+                _mm256_srlv_epi64(_mm256_shuffle_epi8(pairs[1], order[1]), shifts[1]),
+                *mask
+            )),
+        ])
     }
 
     #[inline(always)]

@@ -1,38 +1,51 @@
-//! Eight lanes: AVX512F and AVX512DQ.
+//! Eight lanes: AVX512F, AVX512BW and AVX512DQ.
 
 use std::arch::x86_64::*;
 
 use super::Lanes;
 
-/// Proof that the CPU has AVX512F and AVX512DQ.
+/// Proof that the CPU has AVX512F, AVX512BW and AVX512DQ.
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512(());
 
 impl Avx512 {
     /// Asks the CPU.
     pub fn detect() -> Option<Self> {
-        let found =
-            std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512dq");
+        let found = std::arch::is_x86_feature_detected!("avx512f")
+            && std::arch::is_x86_feature_detected!("avx512bw")
+            && std::arch::is_x86_feature_detected!("avx512dq");
         found.then_some(Self(()))
     }
+}
+
+/// How eight packed residues are brought into place.
+#[derive(Clone, Copy, Debug)]
+pub struct Unpacker {
+    bits: usize,
+    /// For each 16 bits of the eight words, where they come from.
+    index: __m512i,
+    /// Bits before each residue.
+    shifts: __m512i,
+    mask: __m512i,
 }
 
 /// Calls instructions of this width.
 macro_rules! avx512 {
     ($call:expr) => {{
-        // SAFETY: `self` proves that the CPU has AVX512F and AVX512DQ; references cover the bytes that are read or written.
+        // SAFETY: `self` proves that the CPU has AVX512F, AVX512BW and AVX512DQ; references cover the bytes that are read or written.
         unsafe { $call }
     }};
 }
 
 impl Lanes for Avx512 {
     type V = __m512d;
+    type Unpacker = Unpacker;
     type Words = [u64; 8];
     const WIDTH: usize = 8;
 
     #[inline(always)]
     fn run<R>(self, f: impl FnOnce() -> R) -> R {
-        #[target_feature(enable = "avx512f,avx512dq")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
         fn with_features<R>(f: impl FnOnce() -> R) -> R {
             f()
         }
@@ -154,6 +167,41 @@ impl Lanes for Avx512 {
             }
             _ => self.splat(f64::from_bits(x[(8 * i) >> run.trailing_zeros()])),
         }
+    }
+
+    #[inline(always)]
+    fn unpacker(self, bits: usize) -> Unpacker {
+        assert!(bits <= 50, "residues of more than 50 bits are not packed");
+        // A residue starts in the first of four 16-bit words, of which 64 bits are enough for any number of bits up to 50.
+        let index: [u16; 32] = std::array::from_fn(|word| ((bits * (word / 4) / 16 + word % 4) % 32) as u16);
+        let shifts: [u64; 8] = std::array::from_fn(|k| (bits * k % 16) as u64);
+        avx512!(Unpacker {
+            bits,
+            index: _mm512_loadu_si512(index.as_ptr().cast()),
+            shifts: _mm512_loadu_si512(shifts.as_ptr().cast()),
+            mask: _mm512_set1_epi64((1 << bits) - 1),
+        })
+    }
+
+    #[inline(always)]
+    fn unpack_pair(self, bytes: &[u8], at: usize, unpacker: &Unpacker) -> [__m512d; 2] {
+        assert!(bytes.len() >= 128 && at <= bytes.len() - 128, "packed residues are padded");
+        let Unpacker { bits, index, shifts, mask } = unpacker;
+        // SAFETY: 64 bytes from `at` on and 64 from at + bits on are there, since residues have at most 50 bits.
+        let pair = unsafe {
+            let first = bytes.as_ptr().add(at);
+            [_mm512_loadu_si512(first.cast()), _mm512_loadu_si512(first.add(*bits).cast())]
+        };
+        avx512!([
+            _mm512_castsi512_pd(_mm512_and_si512(
+                _mm512_srlv_epi64(_mm512_permutexvar_epi16(*index, pair[0]), *shifts),
+                *mask
+            )),
+            _mm512_castsi512_pd(_mm512_and_si512(
+                _mm512_srlv_epi64(_mm512_permutexvar_epi16(*index, pair[1]), *shifts),
+                *mask
+            )),
+        ])
     }
 
     #[inline(always)]

@@ -13,7 +13,7 @@ pub struct Ifma(Avx512);
 /// Calls instructions that the token allows.
 macro_rules! ifma {
     ($call:expr) => {{
-        // SAFETY: `self` proves that the CPU has AVX512F, AVX512DQ, AVX512-IFMA and AVX512-VBMI; references cover what is read.
+        // SAFETY: `self` proves that the CPU has AVX512F, AVX512BW, AVX512DQ, AVX512-IFMA and AVX512-VBMI; references cover what is read.
         unsafe { $call }
     }};
 }
@@ -35,7 +35,7 @@ impl Ifma {
     /// As [`super::Lanes::run`], with these instructions too.
     #[inline(always)]
     pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
-        #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi")]
         fn with_features<R>(f: impl FnOnce() -> R) -> R {
             f()
         }

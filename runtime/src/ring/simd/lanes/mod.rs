@@ -17,6 +17,8 @@ pub(super) use ifma::Unpack;
 pub trait Lanes: Copy + std::fmt::Debug + Send + Sync + 'static {
     /// Doubles, one per lane.
     type V: Copy;
+    /// How packed residues are brought into lanes.
+    type Unpacker: Copy;
     /// As many words in memory: integers, or the bits of doubles.
     type Words: Copy + std::fmt::Debug + Send + Sync;
     /// Number of lanes.
@@ -69,6 +71,17 @@ pub trait Lanes: Copy + std::fmt::Debug + Send + Sync + 'static {
 
     /// Vector `i` of words of which each repeats `run` times, a power of two.
     fn load_runs(self, x: &[u64], run: usize, i: usize) -> Self::V;
+
+    /// How to unpack residues of at most 50 bits.
+    ///
+    /// # Panics
+    /// When there are more.
+    fn unpacker(self, bits: usize) -> Self::Unpacker;
+    /// The integers of two vectors of packed residues that start at byte `at`, with 128 bytes from there on.
+    ///
+    /// # Panics
+    /// When there are fewer bytes.
+    fn unpack_pair(self, bytes: &[u8], at: usize, unpacker: &Self::Unpacker) -> [Self::V; 2];
 
     /// From eight vectors in memory order to vector k holding entry k of every group of eight, a group per lane.
     fn group(self, rows: [Self::V; 8]) -> [Self::V; 8];
