@@ -108,7 +108,7 @@ impl<'a> Packed<'a> {
     /// # Panics
     /// When the range does not start at a multiple of eight or is too long.
     pub fn piece(&self, range: std::ops::Range<usize>) -> Self {
-        assert!(range.start % 8 == 0 && range.end <= self.len, "no such piece");
+        assert!(range.start.is_multiple_of(8) && range.end <= self.len, "no such piece");
         Self { bits: self.bits, bytes: &self.bytes[range.start / 8 * self.bits..], len: range.len() }
     }
 

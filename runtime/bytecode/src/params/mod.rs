@@ -284,14 +284,20 @@ impl Params {
 
     /// Bytes of a rotation or relinearization key usable up to `level`, as held in memory.
     pub fn key_bytes(&self, level: Level) -> u64 {
-        let towers = level.n_towers() + self.spec.special_primes.len();
-        (2 * self.n_digits(level) * towers * self.n() * 8) as u64
+        let primes = self.spec.towers.iter().take(level.n_towers()).chain(&self.spec.special_primes);
+        let residues: usize = primes.map(|&prime| (residue_bits(prime) * self.n()).div_ceil(8)).sum();
+        (2 * self.n_digits(level) * residues) as u64
     }
 
     /// Hash of every field, flags included.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
+}
+
+/// Bits in which a key holds a residue: as many as the prime has, or a word if kernels do not unpack it.
+fn residue_bits(prime: u64) -> usize {
+    if prime >> 50 == 0 { (u64::BITS - prime.leading_zeros()) as usize } else { 64 }
 }
 
 fn log2_product(primes: &[u64]) -> f64 {

@@ -233,6 +233,7 @@ fn residues_survive_disassembly_and_bad_ones_are_refused() {
     let digits: Vec<Vec<u64>> = key.residues().collect();
     let rebuilt = KeySwitchKey::from_residues(&party.context, key.level(), *key.seed(), &digits).unwrap();
     assert_eq!(&rebuilt, key);
+    assert_eq!(key.bytes() as u64, party.context.params().key_bytes(key.level()), "as predicted");
     let mut bad = digits;
     bad[0][0] = u64::MAX;
     assert!(KeySwitchKey::from_residues(&party.context, key.level(), *key.seed(), &bad).is_err());
