@@ -2,8 +2,8 @@
 //!
 //! A plaintext is encoded in two steps: values to integer coefficients, coefficients to residues. Coefficients are
 //! small and save the first step, residues are as many times larger as there are towers and save both. The plan
-//! spends a budget of bytes: first coefficients of everything that is used more than once, then residues, plaintexts
-//! with most uses first.
+//! spends a budget of bytes: first coefficients of everything that is used more than once, then residues of what is used
+//! often, plaintexts with most uses first.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -35,6 +35,10 @@ pub(crate) struct Share {
     pub n_coeffs: usize,
 }
 
+/// Uses from which on residues are kept. They save little, since a core transforms coefficients almost as fast as it reads
+/// residues from memory, and gigabytes of them take seconds to fill (docs/notes/networks.md).
+const RESIDUE_USES: f64 = 32.0;
+
 /// Spends `budget` bytes on `demands` for so many evaluations.
 pub(crate) fn share_budget(demands: &[Demand], budget: u64, n_evaluations: usize) -> Vec<Share> {
     let mut shares = vec![Share::default(); demands.len()];
@@ -47,7 +51,7 @@ pub(crate) fn share_budget(demands: &[Demand], budget: u64, n_evaluations: usize
         shares[i].n_coeffs = n;
         left -= n as u64 * demands[i].coeff_bytes;
     }
-    for &i in &order {
+    for &i in order.iter().filter(|&&i| reuse(&demands[i]) >= RESIDUE_USES) {
         let more = demands[i].residue_bytes.saturating_sub(demands[i].coeff_bytes);
         let n = affordable(more, shares[i].n_coeffs, left);
         shares[i] = Share { n_residues: n, n_coeffs: shares[i].n_coeffs - n };
@@ -152,13 +156,18 @@ mod tests {
 
     #[test]
     fn what_is_used_once_is_not_kept() {
-        check(&[demand(5, 5), demand(2, 8)], 1000, 1, &[(0, 0), (2, 0)]);
+        check(&[demand(5, 5), demand(2, 8)], 1000, 1, &[(0, 0), (0, 2)]);
     }
 
     #[test]
     fn coefficients_come_before_residues() {
-        check(&[demand(5, 5), demand(5, 5)], 100, 2, &[(0, 5), (0, 5)]);
-        check(&[demand(5, 5), demand(5, 5)], 190, 2, &[(1, 4), (0, 5)]);
+        check(&[demand(5, 5), demand(5, 5)], 100, 32, &[(0, 5), (0, 5)]);
+        check(&[demand(5, 5), demand(5, 5)], 190, 32, &[(1, 4), (0, 5)]);
+    }
+
+    #[test]
+    fn few_uses_are_worth_no_residues() {
+        check(&[demand(5, 5), demand(5, 20)], 1000, 8, &[(0, 5), (5, 0)]);
     }
 
     #[test]
