@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use rayon::prelude::*;
 
 use super::error::FileErrorKind;
+use crate::ring::packed::pack;
 
 /// Bytes after the body: its length and the hash.
 pub(crate) const TRAILER: u64 = 8 + 32;
@@ -55,18 +56,8 @@ impl<W: Write> BodyWriter<W> {
     /// Packs residues below `modulus`.
     pub(crate) fn residues(&mut self, residues: &[u64], modulus: u64) -> Result<(), FileErrorKind> {
         let bits = residue_bits(modulus);
-        let mut packed = Vec::with_capacity(packed_len(residues.len() as u64, bits) as usize);
-        let (mut pending, mut n_pending) = (0u128, 0u32);
-        for &residue in residues {
-            pending |= u128::from(residue) << n_pending;
-            n_pending += bits;
-            if n_pending >= 64 {
-                packed.extend_from_slice(&(pending as u64).to_le_bytes());
-                pending >>= 64;
-                n_pending -= 64;
-            }
-        }
-        packed.extend_from_slice(&(pending as u64).to_le_bytes()[..n_pending.div_ceil(8) as usize]);
+        let mut packed = vec![0; packed_len(residues.len() as u64, bits) as usize];
+        pack(&mut packed, residues, bits as usize);
         self.bytes(&packed)
     }
 

@@ -67,10 +67,7 @@ impl Automorphism {
     /// When the lengths differ or `x` is no such piece.
     pub fn apply_piece(&self, piece: usize, out: &mut [u64], x: &[u64]) {
         assert_eq!(out.len(), x.len());
-        let n_blocks = x.len() / 4;
-        let range = piece * n_blocks..(piece + 1) * n_blocks;
-        let first = (self.source_piece(piece, x.len()) * n_blocks) as u32;
-        self.permute(out, x, first, range);
+        self.permute(out, x, self.moves(piece, x.len()));
     }
 
     /// As [`Automorphism::apply_piece`], into strips at some places of `out`.
@@ -79,17 +76,15 @@ impl Automorphism {
     /// When `x` is no such piece, has no whole number of strips, or a place lies outside `out`.
     pub fn apply_strips(&self, piece: usize, out: &mut [Strip], places: Places, x: &[u64]) {
         assert!(x.len().is_multiple_of(STRIP));
-        let n_blocks = x.len() / 4;
-        let range = piece * n_blocks..(piece + 1) * n_blocks;
-        let first = (self.source_piece(piece, x.len()) * n_blocks) as u32;
-        let (blocks, orders) = (&self.blocks[range.clone()], &self.orders[range]);
+        let moves = self.moves(piece, x.len());
         #[cfg(target_arch = "x86_64")]
         if let Some(token) = self.token {
-            return simd::permute_strips(token, out, places, x, first, blocks, orders);
+            return simd::permute_strips(token, out, places, x, moves);
         }
-        let strips = blocks.chunks_exact(STRIP / 4).zip(orders.chunks_exact(STRIP / 4));
+        let strips = moves.blocks.chunks_exact(STRIP / 4).zip(moves.orders.chunks_exact(STRIP / 4));
         for (at, (blocks, orders)) in strips.enumerate() {
-            permute_blocks(&mut out[places.first + at * places.step].0, x, first, blocks, orders);
+            let moves = Moves { first: moves.first, blocks, orders };
+            permute_blocks(&mut out[places.first + at * places.step].0, x, moves);
         }
     }
 
@@ -99,25 +94,43 @@ impl Automorphism {
     /// When a length differs from the ring degree.
     pub fn apply(&self, out: &mut [u64], x: &[u64]) {
         assert!(out.len() == 4 * self.blocks.len() && x.len() == out.len());
-        self.permute(out, x, 0, 0..self.blocks.len());
+        self.permute(out, x, self.moves(0, x.len()));
     }
 
-    /// Some blocks of the image, from entries that start with block `first`.
-    fn permute(&self, out: &mut [u64], x: &[u64], first: u32, range: std::ops::Range<usize>) {
-        let (blocks, orders) = (&self.blocks[range.clone()], &self.orders[range]);
+    /// How a piece of so many entries is moved.
+    fn moves(&self, piece: usize, len: usize) -> Moves<'_> {
+        let n_blocks = len / 4;
+        let range = piece * n_blocks..(piece + 1) * n_blocks;
+        let first = (self.source_piece(piece, len) * n_blocks) as u32;
+        Moves { first, blocks: &self.blocks[range.clone()], orders: &self.orders[range] }
+    }
+
+    fn permute(&self, out: &mut [u64], x: &[u64], moves: Moves<'_>) {
         #[cfg(target_arch = "x86_64")]
         if let Some(token) = self.token {
-            return simd::permute_blocks(token, out, x, first, blocks, orders);
+            return simd::permute_blocks(token, out, x, moves);
         }
-        permute_blocks(out, x, first, blocks, orders);
+        permute_blocks(out, x, moves);
     }
 }
 
+/// How aligned blocks of four entries move.
+#[derive(Clone, Copy, Debug)]
+pub struct Moves<'a> {
+    /// The block that the source starts with.
+    pub first: u32,
+    /// For each block, the block it comes from.
+    pub blocks: &'a [u32],
+    /// For each block, where its four entries come from inside the source block, two bits each.
+    pub orders: &'a [u8],
+}
+
 /// The scalar twin of the SIMD permutation.
-pub(super) fn permute_blocks(out: &mut [u64], x: &[u64], first: u32, blocks: &[u32], orders: &[u8]) {
+pub(super) fn permute_blocks(out: &mut [u64], x: &[u64], moves: Moves<'_>) {
     let x = x.as_chunks::<4>().0;
-    for ((out, &block), &order) in out.as_chunks_mut::<4>().0.iter_mut().zip(blocks).zip(orders) {
-        let from = &x[(block - first) as usize];
+    let sources = moves.blocks.iter().zip(moves.orders);
+    for (out, (&block, &order)) in out.as_chunks_mut::<4>().0.iter_mut().zip(sources) {
+        let from = &x[(block - moves.first) as usize];
         *out = std::array::from_fn(|k| from[usize::from(order >> (2 * k)) % 4]);
     }
 }

@@ -26,8 +26,6 @@ pub struct BaseConverter {
     weights: Vec<u64>,
     /// D/dₖ modulo each tower of the ring.
     constants: Vec<Vec<u64>>,
-    /// The largest modulus.
-    max: u64,
     width: Option<simd::Width>,
 }
 
@@ -62,7 +60,6 @@ impl BaseConverter {
             sources: sources.collect(),
             weights: moduli.iter().enumerate().map(weight).collect(),
             constants: ring.towers().iter().map(constants).collect(),
-            max: largest.map_or(0, Modulus::value),
             width: largest.and_then(|d| ring.instructions().width(d)),
             moduli,
         }
@@ -123,7 +120,7 @@ impl BaseConverter {
     ) -> Begun {
         let y: Vec<&[u64]> = lifted.y.chunks_exact(lifted.n).collect();
         let constants = &self.constants[target];
-        let from = Conversion { y: &y, constants, max: self.max, doubles: lifted.doubles };
+        let from = Conversion { y: &y, constants, doubles: lifted.doubles };
         ring.towers()[target].ntt.begin_converted(out, from, ahead)
     }
 

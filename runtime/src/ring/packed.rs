@@ -123,19 +123,23 @@ impl<'a> Packed<'a> {
     }
 }
 
-fn pack(out: &mut [u8], residues: &[u64], bits: usize) {
-    let (mut held, mut n_held, mut at) = (0u128, 0, 0);
+/// Writes residues of so many bits each, lowest bit first; the last byte ends with zero bits.
+///
+/// # Panics
+/// When `out` has not as many bytes as that takes.
+pub fn pack(out: &mut [u8], residues: &[u64], bits: usize) {
+    assert_eq!(out.len(), (bits * residues.len()).div_ceil(8));
+    let (mut held, mut n_held, mut rest) = (0u128, 0, out);
     for &residue in residues {
         held |= u128::from(residue) << n_held;
         n_held += bits;
-        while n_held >= 8 {
-            out[at] = held as u8;
-            (held, n_held, at) = (held >> 8, n_held - 8, at + 1);
+        if n_held >= 64 {
+            let (word, after) = rest.split_at_mut(8);
+            word.copy_from_slice(&(held as u64).to_le_bytes());
+            (held, n_held, rest) = (held >> 64, n_held - 64, after);
         }
     }
-    if n_held > 0 {
-        out[at] = held as u8;
-    }
+    rest.copy_from_slice(&(held as u64).to_le_bytes()[..rest.len()]);
 }
 
 #[cfg(test)]
@@ -150,8 +154,9 @@ mod tests {
                 .map(|k| k.wrapping_mul(0x9E37_79B9_7F4A_7C15) & largest)
                 .chain([largest])
                 .collect();
-            let mut bytes = vec![0; (bits * residues.len()).div_ceil(8) + PAD];
-            pack(&mut bytes, &residues, bits);
+            let len = (bits * residues.len()).div_ceil(8);
+            let mut bytes = vec![0; len + PAD];
+            pack(&mut bytes[..len], &residues, bits);
             let packed = Packed { bits, bytes: &bytes, len: residues.len() };
             assert_eq!(packed.residues().collect::<Vec<_>>(), residues, "{bits} bits");
             assert_eq!(packed.piece(16..41).residues().collect::<Vec<_>>(), residues[16..], "{bits} bits");

@@ -34,12 +34,10 @@ pub struct PackedTerm<'a> {
 pub struct Conversion<'a> {
     /// Numbers, as [`center`] leaves them.
     pub y: &'a [&'a [u64]],
-    /// Whether they are the bits of doubles instead of signed integers.
+    /// Whether they are the bits of doubles, below 2^50 in magnitude, instead of signed integers.
     pub doubles: bool,
     /// The constants, residues of the target.
     pub constants: &'a [u64],
-    /// An upper bound of the numbers' magnitude.
-    pub max: u64,
 }
 
 /// What becomes of the values of a transform.

@@ -176,31 +176,33 @@ impl Ring {
     /// a·b for each a, all over one basis; a tower of b is read once for all of them.
     pub fn mul_each(&self, a: &[Poly<NttForm>], b: &Poly<NttForm>) -> Vec<Poly<NttForm>> {
         let mut products: Vec<Poly<NttForm>> = a.iter().map(|a| self.unset(a.basis())).collect();
-        let Some(basis) = a.first().map(Poly::basis) else { return products };
-        let mut towers: Vec<Vec<&mut [u64]>> = (0..basis.len()).map(|_| Vec::new()).collect();
-        for product in &mut products {
-            let parts = product.data_mut().chunks_exact_mut(self.n);
-            towers.iter_mut().zip(parts).for_each(|(tower, part)| tower.push(part));
-        }
-        towers.into_par_iter().enumerate().for_each(|(i, parts)| {
-            let kernels = &self.tower(basis, i).kernels;
-            parts.into_iter().zip(a).for_each(|(out, a)| kernels.mul_into(out, a.tower(i), b.tower(i)));
+        self.for_each_tower_of_all(&mut products, |tower, i, parts| {
+            let parts = parts.into_iter().zip(a);
+            parts.for_each(|(out, a)| tower.kernels.mul_into(out, a.tower(i), b.tower(i)));
         });
         products
     }
 
     /// a ← a·b for each a, all over one basis.
     pub fn mul_each_assign(&self, a: &mut [Poly<NttForm>], b: &Poly<NttForm>) {
-        let Some(basis) = a.first().map(Poly::basis) else { return };
+        self.for_each_tower_of_all(a, |tower, i, parts| {
+            parts.into_iter().for_each(|a| tower.kernels.mul_assign(a, b.tower(i)));
+        });
+    }
+
+    /// As [`Ring::for_each_tower`] for polynomials over one basis at once.
+    fn for_each_tower_of_all(
+        &self,
+        polys: &mut [Poly<NttForm>],
+        f: impl Fn(&Tower, usize, Vec<&mut [u64]>) + Sync,
+    ) {
+        let Some(basis) = polys.first().map(Poly::basis) else { return };
         let mut towers: Vec<Vec<&mut [u64]>> = (0..basis.len()).map(|_| Vec::new()).collect();
-        for poly in a {
+        for poly in polys {
             let parts = poly.data_mut().chunks_exact_mut(self.n);
             towers.iter_mut().zip(parts).for_each(|(tower, part)| tower.push(part));
         }
-        towers.into_par_iter().enumerate().for_each(|(i, parts)| {
-            let kernels = &self.tower(basis, i).kernels;
-            parts.into_iter().for_each(|a| kernels.mul_assign(a, b.tower(i)));
-        });
+        towers.into_par_iter().enumerate().for_each(|(i, parts)| f(self.tower(basis, i), i, parts));
     }
 
     /// Whether every residue is below its prime.

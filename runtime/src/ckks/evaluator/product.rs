@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{Evaluator, check_levels};
 use crate::ckks::ciphertext::Ciphertext;
-use crate::ckks::key_switch::{First, Switch, decompose, switch};
+use crate::ckks::key_switch::{First, KeySwitch, Switch, decompose};
 use crate::ckks::{CkksError, RelinKey};
 use crate::ring::{NttForm, Poly};
 
@@ -50,10 +50,13 @@ impl Evaluator<'_> {
         a.check_degree(3)?;
         key.key().check_level(a.level)?;
         let digits = decompose(self.context, a.level, &a.polys[2]);
-        let relin = Switch { key: key.key(), permute: None };
-        let [first, mut second] = switch(self.context, &digits, First::TimesP(&a.polys[0]), &[relin])
-            .pop()
-            .expect("one key gives one result");
+        let switch = KeySwitch {
+            context: self.context,
+            digits: &digits,
+            first: First::TimesP(&a.polys[0]),
+            switches: &[Switch { key: key.key(), permute: None }],
+        };
+        let [first, mut second] = switch.divided().pop().expect("one key gives one result");
         self.context.ring().add_assign(&mut second, &a.polys[1]);
         let polys = vec![first, second];
         Ok(Ciphertext { polys, level: a.level, scale: a.scale })

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use super::Evaluator;
 use crate::ckks::ciphertext::Ciphertext;
-use crate::ckks::key_switch::{Digits, First, Halves, Switch, decompose, switch};
+use crate::ckks::key_switch::{Digits, First, Halves, KeySwitch, Switch, decompose};
 use crate::ckks::{CkksError, Rotation, RotationKeys};
 
 /// Rotations that share the transforms of digits; more would hold too many sums at once.
@@ -71,8 +71,9 @@ impl Evaluator<'_> {
                 Ok(Switch { key: keys.get(rotation, a.level)?, permute })
             })
             .collect::<Result<Vec<_>, CkksError>>()?;
-        let rotated = switch(self.context, digits, First::TimesP(&a.polys[0]), &switches);
+        let first = First::TimesP(&a.polys[0]);
+        let switch = KeySwitch { context: self.context, digits, first, switches: &switches };
         let ciphertext = |halves: Halves| Ciphertext { polys: halves.into(), level: a.level, scale: a.scale };
-        Ok(rotated.into_iter().map(ciphertext).collect())
+        Ok(switch.divided().into_iter().map(ciphertext).collect())
     }
 }

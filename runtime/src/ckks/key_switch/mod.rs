@@ -15,7 +15,6 @@ use rayon::prelude::*;
 
 pub(super) use digits::{Digits, decompose};
 
-use self::tower::products;
 use super::Context;
 use super::keys::KeySwitchKey;
 use crate::ring::scalar::End;
@@ -41,61 +40,61 @@ pub(super) enum First<'a> {
     TimesP(&'a Poly<NttForm>),
 }
 
-/// Both halves of Σ digitⱼ·keyⱼ over the key basis, for each key.
-pub(super) fn multiply(
-    context: &Context,
-    digits: &Digits<'_>,
-    first: First<'_>,
-    switches: &[Switch<'_>],
-) -> Vec<Halves> {
-    let ring = context.ring();
-    let (n, basis) = (ring.n(), context.key_basis(digits.level()));
-    let mut sums: Vec<Halves> = switches.iter().map(|_| [ring.unset(basis), ring.unset(basis)]).collect();
-    by_tower(&mut sums, n, basis)
-        .into_par_iter()
-        .enumerate()
-        .for_each(|(i, mut sums)| products(context, digits, first, switches, i, &mut sums));
-    sums
+/// A decomposed polynomial and the keys that it is multiplied by.
+pub(super) struct KeySwitch<'a> {
+    pub(super) context: &'a Context,
+    /// The polynomial.
+    pub(super) digits: &'a Digits<'a>,
+    /// Added to every result.
+    pub(super) first: First<'a>,
+    /// The keys, one result for each.
+    pub(super) switches: &'a [Switch<'a>],
 }
 
-/// Both halves of Σ digitⱼ·keyⱼ / P over the towers, for each key.
-pub(super) fn switch(
-    context: &Context,
-    digits: &Digits<'_>,
-    first: First<'_>,
-    switches: &[Switch<'_>],
-) -> Vec<Halves> {
-    let ring = context.ring();
-    let (n, level) = (ring.n(), digits.level());
-    // What a division by P subtracts comes from the special primes.
-    let special = Basis { n_q: 0, n_special: context.key_basis(level).n_special };
-    let mut rests: Vec<Halves> =
-        switches.iter().map(|_| [ring.unset(special), ring.unset(special)]).collect();
-    by_tower(&mut rests, n, special).into_par_iter().enumerate().for_each(|(i, mut rests)| {
-        products(context, digits, first, switches, level.n_towers() + i, &mut rests);
-    });
-    let lift = |rest: &Poly<NttForm>| {
-        let x: Vec<&[u64]> = rest.data().chunks_exact(n).collect();
-        context.special().lift(ring, &x)
-    };
-    let lifted: Vec<[_; 2]> =
-        rests.par_iter().map(|[first, second]| rayon::join(|| lift(first), || lift(second)).into()).collect();
+impl KeySwitch<'_> {
+    /// Both halves of Σ digitⱼ·keyⱼ over the key basis, for each key.
+    pub(super) fn times_p(&self) -> Vec<Halves> {
+        let basis = self.context.key_basis(self.digits.level());
+        self.by_tower(basis, |i, mut sums| self.products(i, &mut sums))
+    }
 
-    let basis = context.basis(level);
-    let mut results: Vec<Halves> = switches.iter().map(|_| [ring.unset(basis), ring.unset(basis)]).collect();
-    by_tower(&mut results, n, basis).into_par_iter().enumerate().for_each(|(i, results)| {
-        let mut sums = Buffer::unset(2 * switches.len() * n);
-        let mut halves: Vec<[&mut [u64]; 2]> =
-            sums.chunks_exact_mut(2 * n).map(|sums| sums.split_at_mut(n).into()).collect();
-        products(context, digits, first, switches, i, &mut halves);
-        let outs = results.into_iter().flatten().zip(sums.chunks_exact(n)).zip(lifted.as_flattened());
-        for (at, ((out, a), rest)) in outs.enumerate() {
-            let ahead = lifted.as_flattened().get(at + 1).map_or_else(Ahead::nothing, Lifted::ahead);
-            let end = End::Divided { a, w: context.p_inv(i) };
-            context.special().forward(ring, rest, i, out, end, ahead);
-        }
-    });
-    results
+    /// Both halves of Σ digitⱼ·keyⱼ / P over the towers, for each key.
+    pub(super) fn divided(&self) -> Vec<Halves> {
+        let ring = self.context.ring();
+        let (n, level) = (ring.n(), self.digits.level());
+        // What a division by P subtracts comes from the special primes.
+        let special = Basis { n_q: 0, n_special: self.context.key_basis(level).n_special };
+        let rests = self.by_tower(special, |i, mut rests| self.products(level.n_towers() + i, &mut rests));
+        let lift = |rest: &Poly<NttForm>| {
+            let x: Vec<&[u64]> = rest.data().chunks_exact(n).collect();
+            self.context.special().lift(ring, &x)
+        };
+        let rests: Vec<Lifted> = rests.as_flattened().par_iter().map(lift).collect();
+        self.by_tower(self.context.basis(level), |i, results| {
+            let mut sums = Buffer::unset(2 * self.switches.len() * n);
+            let mut halves: Vec<[&mut [u64]; 2]> =
+                sums.chunks_exact_mut(2 * n).map(|sums| sums.split_at_mut(n).into()).collect();
+            self.products(i, &mut halves);
+            let outs = results.into_iter().flatten().zip(sums.chunks_exact(n)).zip(&rests);
+            for (at, ((out, a), rest)) in outs.enumerate() {
+                let ahead = rests.get(at + 1).map_or_else(Ahead::nothing, Lifted::ahead);
+                let end = End::Divided { a, w: self.context.p_inv(i) };
+                self.context.special().forward(ring, rest, i, out, end, ahead);
+            }
+        })
+    }
+
+    /// A pair of halves over `basis` for each key, written by `f` tower by tower.
+    fn by_tower(&self, basis: Basis, f: impl Fn(usize, Vec<[&mut [u64]; 2]>) + Sync) -> Vec<Halves> {
+        let ring = self.context.ring();
+        let mut halves: Vec<Halves> =
+            self.switches.iter().map(|_| [ring.unset(basis), ring.unset(basis)]).collect();
+        by_tower(&mut halves, ring.n(), basis)
+            .into_par_iter()
+            .enumerate()
+            .for_each(|(i, halves)| f(i, halves));
+        halves
+    }
 }
 
 /// For each tower, its part of every pair of halves.

@@ -4,58 +4,59 @@ use std::ops::Range;
 
 use fhe_bytecode::Level;
 
-use super::{Digits, First, Switch};
+use super::{First, KeySwitch, Switch};
 use crate::ckks::Context;
 use crate::ring::scalar::{PackedTerm, Start};
 use crate::ring::{Ahead, Buffer, Packed, Tower};
 
-/// Both halves of Σ digitⱼ·keyⱼ in the tower at position `i` of the key basis, into `sums` for each key.
-pub(super) fn products(
-    context: &Context,
-    digits: &Digits<'_>,
-    first: First<'_>,
-    switches: &[Switch<'_>],
-    i: usize,
-    sums: &mut [[&mut [u64]; 2]],
-) {
-    let ring = context.ring();
-    let (n, level) = (ring.n(), digits.level());
-    let tower = ring.tower(context.key_basis(level), i);
-    let (size, end) = (tower.ntt.piece(), tower.kernels.packed_end());
-    let targets: Vec<Vec<usize>> = switches.iter().map(|switch| switch.targets(n / size, size)).collect();
-    let mut scratch = Buffer::unset(digits.len() * n);
-    let mut digits = digits.begin(context, i, &mut scratch);
-    let mut own = Buffer::unset(3 * size);
-    let (start, own) = own.split_at_mut(size);
-    let (first_sum, second_sum) = own.split_at_mut(size);
-    for at in 0..n / size {
-        let range = at * size..(at + 1) * size;
-        let keys: Vec<Vec<[Packed<'_>; 2]>> =
-            switches.iter().map(|switch| switch.keys(digits.len(), (level, i), range.clone())).collect();
-        // The first key is needed next.
-        let bytes = keys.iter().take(1).flatten().flatten().map(Packed::bytes);
-        let mut ahead = Ahead::new(bytes);
-        digits.iter_mut().for_each(|digit| digit.finish(tower, at, end, &mut ahead));
-        let start = first.piece(context, (i, level.n_towers()), tower, range.clone(), start);
-        for (((switch, keys), targets), sums) in switches.iter().zip(&keys).zip(&targets).zip(&mut *sums) {
-            let terms: Vec<PackedTerm<'_>> = digits
+impl KeySwitch<'_> {
+    /// Both halves of Σ digitⱼ·keyⱼ in the tower at position `i` of the key basis, into `sums` for each key.
+    pub(super) fn products(&self, i: usize, sums: &mut [[&mut [u64]; 2]]) {
+        let ring = self.context.ring();
+        let (n, level) = (ring.n(), self.digits.level());
+        let tower = ring.tower(self.context.key_basis(level), i);
+        let (size, end) = (tower.ntt.piece(), tower.kernels.packed_end());
+        let targets: Vec<Vec<usize>> =
+            self.switches.iter().map(|switch| switch.targets(n / size, size)).collect();
+        let mut scratch = Buffer::unset(self.digits.len() * n);
+        let mut digits = self.digits.begin(self.context, i, &mut scratch);
+        let mut own = Buffer::unset(3 * size);
+        let (start, own) = own.split_at_mut(size);
+        let (first_sum, second_sum) = own.split_at_mut(size);
+        for at in 0..n / size {
+            let range = at * size..(at + 1) * size;
+            let keys: Vec<Vec<[Packed<'_>; 2]>> = self
+                .switches
                 .iter()
-                .zip(keys)
-                .map(|(digit, &y)| {
-                    let (x, doubles) = digit.words();
-                    PackedTerm { x: &x[range.clone()], doubles, y }
-                })
+                .map(|switch| switch.keys(digits.len(), (level, i), range.clone()))
                 .collect();
-            let target = targets[at];
-            let result = sums.each_mut().map(|sum| &mut sum[target * size..(target + 1) * size]);
-            match &switch.permute {
-                None => tower.kernels.dot2_packed(result, &terms, start),
-                Some(automorphism) => {
-                    tower.kernels.dot2_packed([&mut *first_sum, &mut *second_sum], &terms, start);
-                    result
-                        .into_iter()
-                        .zip([&*first_sum, &*second_sum])
-                        .for_each(|(result, sum)| automorphism.apply_piece(target, result, sum));
+            // The first key is needed next.
+            let bytes = keys.iter().take(1).flatten().flatten().map(Packed::bytes);
+            let mut ahead = Ahead::new(bytes);
+            digits.iter_mut().for_each(|digit| digit.finish(tower, at, end, &mut ahead));
+            let start = self.first.piece(self.context, (i, level.n_towers()), tower, range.clone(), start);
+            for (((switch, keys), targets), sums) in
+                self.switches.iter().zip(&keys).zip(&targets).zip(&mut *sums)
+            {
+                let terms: Vec<PackedTerm<'_>> = digits
+                    .iter()
+                    .zip(keys)
+                    .map(|(digit, &y)| {
+                        let (x, doubles) = digit.words();
+                        PackedTerm { x: &x[range.clone()], doubles, y }
+                    })
+                    .collect();
+                let target = targets[at];
+                let result = sums.each_mut().map(|sum| &mut sum[target * size..(target + 1) * size]);
+                match &switch.permute {
+                    None => tower.kernels.dot2_packed(result, &terms, start),
+                    Some(automorphism) => {
+                        tower.kernels.dot2_packed([&mut *first_sum, &mut *second_sum], &terms, start);
+                        result
+                            .into_iter()
+                            .zip([&*first_sum, &*second_sum])
+                            .for_each(|(result, sum)| automorphism.apply_piece(target, result, sum));
+                    }
                 }
             }
         }

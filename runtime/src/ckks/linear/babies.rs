@@ -1,7 +1,7 @@
 //! Baby steps: rotations of one input that share its decomposition.
 
 use crate::ckks::ciphertext::Ciphertext;
-use crate::ckks::key_switch::{First, Halves, Switch, decompose, multiply};
+use crate::ckks::key_switch::{First, Halves, KeySwitch, Switch, decompose};
 use crate::ckks::{CkksError, Context, Rotation, RotationKeys};
 use crate::ring::{NttForm, Poly};
 
@@ -24,8 +24,8 @@ pub(super) fn baby_steps(
     let moved = if switches.is_empty() {
         Vec::new()
     } else {
-        let digits = decompose(context, level, &input.polys[1]);
-        multiply(context, &digits, First::TimesP(&input.polys[0]), &switches)
+        let digits = &decompose(context, level, &input.polys[1]);
+        KeySwitch { context, digits, first: First::TimesP(&input.polys[0]), switches: &switches }.times_p()
     };
     let mut moved = moved.into_iter();
     let next = |step: &Rotation| if step.is_zero() { None } else { moved.next() };

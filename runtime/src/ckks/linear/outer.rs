@@ -3,7 +3,7 @@
 use fhe_bytecode::Level;
 
 use super::LinearPlan;
-use crate::ckks::key_switch::{First, Halves, Switch, decompose, mod_down, multiply};
+use crate::ckks::key_switch::{First, Halves, KeySwitch, Switch, decompose, mod_down};
 use crate::ckks::{CkksError, Context, RotationKeys};
 
 /// Rotates the inner sums by their giant steps and adds them up, per output.
@@ -23,11 +23,10 @@ pub(super) fn outer_sums(
             let second = mod_down(context, level, &sums[1]);
             let permute = Some(context.automorphism(group.giant.galois_element(ring.n())));
             let key = keys.get(group.giant, level)?;
-            let switch = Switch { key, permute };
-            let digits = decompose(context, level, &second);
-            multiply(context, &digits, First::Sum(&sums[0]), &[switch])
-                .pop()
-                .expect("one key gives one result")
+            let digits = &decompose(context, level, &second);
+            let switches = &[Switch { key, permute }];
+            let switch = KeySwitch { context, digits, first: First::Sum(&sums[0]), switches };
+            switch.times_p().pop().expect("one key gives one result")
         };
         match &mut outputs[group.output] {
             Some(total) => {

@@ -3,7 +3,8 @@
 //! A sum of products is held exactly in two doubles: a high part that is a multiple of 2^k, and the
 //! low parts that its roundings leave over. One product costs two multiply-adds and two additions.
 
-use super::lanes::{LINE, Lanes, prefetch};
+use super::factors::{Bytes, Factors, Words};
+use super::lanes::Lanes;
 use super::prime::{Prime, SMALL_PRIME_BOUND, from_int, load_int};
 use crate::ring::modulus::Modulus;
 use crate::ring::scalar::{self, PackedTerm, Start, Term};
@@ -16,68 +17,6 @@ pub(super) struct FmaDot {
     batch: usize,
     /// 1.5·2^(52+k), chosen so that a batch of products stays below a third of it; see [`accumulate`].
     anchor: f64,
-}
-
-/// How many words ahead the second factors are asked for. They are keys, which come from memory, two streams per term:
-/// too many for a CPU to follow by itself.
-const AHEAD: usize = 128;
-
-/// Second factors, as pairs of vectors of doubles.
-trait Second<S: Lanes>: Copy {
-    /// Entries 2·WIDTH·i and those after.
-    fn pair(self, s: S, unpacker: &S::Unpacker, i: usize) -> [S::V; 2];
-    /// Asks for what comes later.
-    fn ask(self, i: usize);
-}
-
-/// Residues.
-#[derive(Clone, Copy)]
-struct Words<'a, S: Lanes>(&'a [[S::Words; 2]]);
-
-impl<S: Lanes> Second<S> for Words<'_, S> {
-    #[inline(always)]
-    fn pair(self, s: S, _: &S::Unpacker, i: usize) -> [S::V; 2] {
-        [load_int(s, &self.0[i][0]), load_int(s, &self.0[i][1])]
-    }
-
-    #[inline(always)]
-    fn ask(self, i: usize) {
-        prefetch(self.0, i + AHEAD / (2 * S::WIDTH));
-    }
-}
-
-/// Doubles.
-#[derive(Clone, Copy)]
-struct Doubles<'a, S: Lanes>(&'a [[S::Words; 2]]);
-
-impl<S: Lanes> Second<S> for Doubles<'_, S> {
-    #[inline(always)]
-    fn pair(self, s: S, _: &S::Unpacker, i: usize) -> [S::V; 2] {
-        [s.load(&self.0[i][0]), s.load(&self.0[i][1])]
-    }
-
-    #[inline(always)]
-    fn ask(self, _: usize) {}
-}
-
-/// Packed residues and the bytes of a pair of vectors.
-#[derive(Clone, Copy)]
-struct Bytes<'a>(&'a [u8], usize);
-
-impl<S: Lanes> Second<S> for Bytes<'_> {
-    #[inline(always)]
-    fn pair(self, s: S, unpacker: &S::Unpacker, i: usize) -> [S::V; 2] {
-        let [a, b] = s.unpack_pair(self.0, i * self.1, unpacker);
-        [from_int(s, a), from_int(s, b)]
-    }
-
-    #[inline(always)]
-    fn ask(self, i: usize) {
-        prefetch(self.0, i * self.1 + 8 * AHEAD);
-        if S::WIDTH == 8 {
-            prefetch(self.0, i * self.1 + 8 * AHEAD + LINE);
-        }
-    }
 }
 
 /// One term.
@@ -111,20 +50,10 @@ impl FmaDot {
         if !takes(s, &sums, start) || terms.is_empty() || !terms.iter().all(fits) {
             return scalar::dot2(self.q, sums, terms, start);
         }
-        let pairs = |y| S::words(y).0.as_chunks().0;
-        let row = |term: &Term<'_>| (n / term.x.len(), term.doubles);
         if y_doubles {
-            let rows = terms.iter().map(|term| {
-                let (run, doubles) = row(term);
-                Row { x: term.x, run, doubles, y: term.y.map(|y| Doubles::<S>(pairs(y))) }
-            });
-            self.dot2_rows(s, sums, &rows.collect::<Vec<_>>(), 0, start);
+            self.dot2_rows(s, sums, &rows(n, terms, Words::<S, true>::new), 0, start);
         } else {
-            let rows = terms.iter().map(|term| {
-                let (run, doubles) = row(term);
-                Row { x: term.x, run, doubles, y: term.y.map(|y| Words::<S>(pairs(y))) }
-            });
-            self.dot2_rows(s, sums, &rows.collect::<Vec<_>>(), 0, start);
+            self.dot2_rows(s, sums, &rows(n, terms, Words::<S, false>::new), 0, start);
         }
     }
 
@@ -144,20 +73,19 @@ impl FmaDot {
         if !takes(s, &sums, start) || terms.is_empty() || !terms.iter().all(fits) {
             return scalar::dot2_packed(self.q, sums, terms, start);
         }
-        let step = 2 * S::WIDTH / 8 * bits;
         let rows: Vec<_> = terms
             .iter()
             .map(|term| Row {
                 x: term.x,
                 run: 1,
                 doubles: term.doubles,
-                y: term.y.map(|y| Bytes(y.padded(), step)),
+                y: term.y.map(|y| Bytes::new(s, y.padded(), bits)),
             })
             .collect();
         self.dot2_rows(s, sums, &rows, bits, start);
     }
 
-    fn dot2_rows<S: Lanes, Y: Second<S>>(
+    fn dot2_rows<S: Lanes, Y: Factors<S>>(
         &self,
         s: S,
         sums: [&mut [u64]; 2],
@@ -183,6 +111,17 @@ impl FmaDot {
     }
 }
 
+/// Terms with sums of `n` entries, their second factors read by `factors`.
+fn rows<'a, Y>(n: usize, terms: &[Term<'a>], factors: impl Fn(&'a [u64]) -> Y) -> Vec<Row<'a, Y>> {
+    let row = |term: &Term<'a>| Row {
+        x: term.x,
+        run: n / term.x.len(),
+        doubles: term.doubles,
+        y: term.y.map(&factors),
+    };
+    terms.iter().map(row).collect()
+}
+
 /// Whether the sums are whole pairs of vectors.
 fn takes<S: Lanes>(_: S, sums: &[&mut [u64]; 2], start: Start<'_>) -> bool {
     let n = sums[0].len();
@@ -193,7 +132,7 @@ fn takes<S: Lanes>(_: S, sums: &[&mut [u64]; 2], start: Start<'_>) -> bool {
 
 /// At most one batch of rows; FULL says that no shared factor is compressed.
 #[inline(always)]
-fn batch<S: Lanes, Y: Second<S>, const FULL: bool>(
+fn batch<S: Lanes, Y: Factors<S>, const FULL: bool>(
     s: S,
     plan: &FmaDot,
     sums: [&mut [u64]; 2],
@@ -231,10 +170,10 @@ fn batch<S: Lanes, Y: Second<S>, const FULL: bool>(
                 x = [from_int(s, x[0]), from_int(s, x[1])];
             }
             for h in 0..2 {
-                row.y[h].ask(i);
                 let y = row.y[h].pair(s, &unpacker, i);
                 for j in 0..2 {
-                    accumulate(s, &mut high[h][j], &mut low[h][j], x[j], y[j]);
+                    let y = if Y::DOUBLES { y[j] } else { from_int(s, y[j]) };
+                    accumulate(s, &mut high[h][j], &mut low[h][j], x[j], y);
                 }
             }
         }

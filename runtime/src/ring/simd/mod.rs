@@ -1,4 +1,4 @@
-//! Kernels that do modular arithmetic in double precision, for primes below 2^50.
+//! Kernels that do modular arithmetic in double precision, and some in 52-bit integers, for primes below 2^50.
 //!
 //! A product a·b is split exactly into h = fl(a·b) and l = fma(a, b, -h). With k = round(a·b / q), the value
 //! (h - k·q) + l is exact, because every intermediate is an integer below 2^53. So a vector of products costs four
@@ -12,6 +12,8 @@
 mod center;
 #[cfg(target_arch = "x86_64")]
 mod dot;
+#[cfg(target_arch = "x86_64")]
+mod factors;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 #[cfg(target_arch = "x86_64")]

@@ -3,25 +3,19 @@
 use std::arch::x86_64::*;
 
 use super::lanes::{Avx2, Lanes};
+use crate::ring::automorphism::Moves;
 use crate::ring::shared::{Places, STRIP, Strip};
 
 /// out\[b\] ← x\[blocks\[b\] - first\], reordered inside by `orders\[b\]` (two bits per entry).
 ///
 /// # Panics
 /// When the lengths do not fit or a block is out of range.
-pub fn permute_blocks(s: Avx2, out: &mut [u64], x: &[u64], first: u32, blocks: &[u32], orders: &[u8]) {
+pub fn permute_blocks(s: Avx2, out: &mut [u64], x: &[u64], moves: Moves<'_>) {
+    let Moves { first, blocks, orders } = moves;
     assert!(out.len() == 4 * blocks.len() && orders.len() == blocks.len());
-    let x = x.as_chunks::<4>().0;
     s.run(
         #[inline(always)]
-        || {
-            for ((out, &block), &order) in out.as_chunks_mut::<4>().0.iter_mut().zip(blocks).zip(orders) {
-                let (from, lanes) =
-                    (s.load(&x[(block - first) as usize]), s.load(&LANES[usize::from(order)]));
-                // SAFETY: the token proves that the CPU has AVX2.
-                s.store(out, unsafe { permute(from, lanes) });
-            }
-        },
+        || move_blocks(s, out.as_chunks_mut().0, x.as_chunks().0, first, blocks, orders),
     );
 }
 
@@ -29,31 +23,27 @@ pub fn permute_blocks(s: Avx2, out: &mut [u64], x: &[u64], first: u32, blocks: &
 ///
 /// # Panics
 /// When a block or a place is out of range.
-pub fn permute_strips(
-    s: Avx2,
-    out: &mut [Strip],
-    places: Places,
-    x: &[u64],
-    first: u32,
-    blocks: &[u32],
-    orders: &[u8],
-) {
-    let x = x.as_chunks::<4>().0;
-    let strips = blocks.as_chunks::<{ STRIP / 4 }>().0.iter().zip(orders.as_chunks::<{ STRIP / 4 }>().0);
+pub fn permute_strips(s: Avx2, out: &mut [Strip], places: Places, x: &[u64], moves: Moves<'_>) {
+    const BLOCKS: usize = STRIP / 4;
+    let strips = moves.blocks.as_chunks::<BLOCKS>().0.iter().zip(moves.orders.as_chunks::<BLOCKS>().0);
     s.run(
         #[inline(always)]
         || {
             for (at, (blocks, orders)) in strips.enumerate() {
-                let strip = out[places.first + at * places.step].0.as_chunks_mut::<4>().0;
-                for ((out, &block), &order) in strip.iter_mut().zip(blocks).zip(orders) {
-                    let (from, lanes) =
-                        (s.load(&x[(block - first) as usize]), s.load(&LANES[usize::from(order)]));
-                    // SAFETY: the token proves that the CPU has AVX2.
-                    s.store(out, unsafe { permute(from, lanes) });
-                }
+                let strip = out[places.first + at * places.step].0.as_chunks_mut().0;
+                move_blocks(s, strip, x.as_chunks().0, moves.first, blocks, orders);
             }
         },
     );
+}
+
+#[inline(always)]
+fn move_blocks(s: Avx2, out: &mut [[u64; 4]], x: &[[u64; 4]], first: u32, blocks: &[u32], orders: &[u8]) {
+    for ((out, &block), &order) in out.iter_mut().zip(blocks).zip(orders) {
+        let (from, lanes) = (s.load(&x[(block - first) as usize]), s.load(&LANES[usize::from(order)]));
+        // SAFETY: the token proves that the CPU has AVX2.
+        s.store(out, unsafe { permute(from, lanes) });
+    }
 }
 
 /// The four doubles of `from` in the order of `lanes`, given as pairs of 32-bit indices.

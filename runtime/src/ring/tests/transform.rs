@@ -1,7 +1,7 @@
 //! Transforms: engines agree bit by bit, products are negacyclic, automorphisms are what they say.
 
 use super::{INSTRUCTIONS, PRIMES, residues, rng};
-use crate::ring::automorphism::{Automorphism, permute_blocks};
+use crate::ring::automorphism::{Automorphism, Moves, permute_blocks};
 use crate::ring::kernels::Instructions;
 use crate::ring::modulus::Modulus;
 use crate::ring::ntt::Ntt;
@@ -135,16 +135,17 @@ fn permutation_kernel_agrees_with_scalar() {
     let blocks: Vec<u32> = (0..256).map(|b| (b * 77 + 3) % 256).collect();
     let orders: Vec<u8> = (0..=255).collect();
     let mut expected = vec![0; 1024];
-    permute_blocks(&mut expected, &x, 0, &blocks, &orders);
+    let moves = Moves { first: 0, blocks: &blocks, orders: &orders };
+    permute_blocks(&mut expected, &x, moves);
     #[cfg(target_arch = "x86_64")]
     if let Some(token) = crate::ring::simd::Avx2::detect() {
         let mut found = vec![0; 1024];
-        crate::ring::simd::permute_blocks(token, &mut found, &x, 0, &blocks, &orders);
+        crate::ring::simd::permute_blocks(token, &mut found, &x, moves);
         assert_eq!(found, expected);
         // Strips with gaps between them.
         let mut strips = vec![Strip::ZERO; 3 * 1024 / STRIP];
         let places = Places { first: 1, step: 3 };
-        crate::ring::simd::permute_strips(token, &mut strips, places, &x, 0, &blocks, &orders);
+        crate::ring::simd::permute_strips(token, &mut strips, places, &x, moves);
         let found: Vec<u64> = strips.iter().skip(1).step_by(3).flat_map(|strip| strip.0).collect();
         assert_eq!(found, expected);
     }

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::Avx512;
 
-/// Proof that the CPU has AVX512-IFMA and AVX512-VBMI besides what [`Avx512`] proves.
+/// Proof that the CPU has AVX512-IFMA besides what [`Avx512`] proves.
 ///
 /// Integers are passed as the bits of doubles, as elsewhere.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub struct Ifma(Avx512);
 /// Calls instructions that the token allows.
 macro_rules! ifma {
     ($call:expr) => {{
-        // SAFETY: `self` proves that the CPU has AVX512F, AVX512BW, AVX512DQ, AVX512-IFMA and AVX512-VBMI; references cover what is read.
+        // SAFETY: `self` proves that the CPU has AVX512F, AVX512BW, AVX512DQ and AVX512-IFMA.
         unsafe { $call }
     }};
 }
@@ -21,9 +21,7 @@ macro_rules! ifma {
 impl Ifma {
     /// Asks the CPU.
     pub fn detect() -> Option<Self> {
-        let found = std::arch::is_x86_feature_detected!("avx512ifma")
-            && std::arch::is_x86_feature_detected!("avx512vbmi");
-        found.then(Avx512::detect).flatten().map(Self)
+        std::arch::is_x86_feature_detected!("avx512ifma").then(Avx512::detect).flatten().map(Self)
     }
 
     /// The eight lanes.
@@ -35,7 +33,7 @@ impl Ifma {
     /// As [`super::Lanes::run`], with these instructions too.
     #[inline(always)]
     pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma")]
         fn with_features<R>(f: impl FnOnce() -> R) -> R {
             f()
         }
@@ -72,64 +70,5 @@ impl Ifma {
     #[inline(always)]
     pub fn below_52(self, x: __m512d) -> __m512d {
         ifma!(_mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(x), _mm512_set1_epi64((1 << 52) - 1))))
-    }
-
-    /// How to unpack residues of at most 50 bits.
-    ///
-    /// # Panics
-    /// When there are more.
-    #[inline(always)]
-    pub fn unpack(self, bits: usize) -> Unpack {
-        assert!(bits <= 50, "residues of more than 50 bits are not packed");
-        let index: [u8; 64] = std::array::from_fn(|byte| ((bits * (byte / 8) / 8 + byte % 8) % 64) as u8);
-        let shifts: [u64; 8] = std::array::from_fn(|k| (bits * k % 8) as u64);
-        ifma!(Unpack {
-            bits,
-            index: _mm512_loadu_si512(index.as_ptr().cast()),
-            shifts: _mm512_loadu_si512(shifts.as_ptr().cast()),
-            mask: _mm512_set1_epi64((1 << bits) - 1),
-        })
-    }
-
-    /// Twice eight packed residues from byte `at` on, after which there are 64 more.
-    ///
-    /// # Panics
-    /// When there are fewer.
-    #[inline(always)]
-    pub fn unpack_pair(self, bytes: &[u8], at: usize, unpack: &Unpack) -> [__m512d; 2] {
-        assert!(bytes.len() >= 128 && at <= bytes.len() - 128, "packed residues are padded");
-        // SAFETY: 64 bytes from `at` on and 64 from at + bits on are there, since residues have at most 50 bits.
-        let pair = unsafe {
-            let first = bytes.as_ptr().add(at);
-            [_mm512_loadu_si512(first.cast()), _mm512_loadu_si512(first.add(unpack.bits).cast())]
-        };
-        [self.words(pair[0], unpack), self.words(pair[1], unpack)]
-    }
-
-    #[inline(always)]
-    fn words(self, bytes: __m512i, unpack: &Unpack) -> __m512d {
-        ifma!({
-            let words = _mm512_srlv_epi64(_mm512_permutexvar_epi8(unpack.index, bytes), unpack.shifts);
-            _mm512_castsi512_pd(_mm512_and_si512(words, unpack.mask))
-        })
-    }
-}
-
-/// How eight packed residues are brought into place.
-#[derive(Clone, Copy, Debug)]
-pub struct Unpack {
-    bits: usize,
-    /// For each byte of the eight words, where it comes from.
-    index: __m512i,
-    /// Bits before each residue.
-    shifts: __m512i,
-    mask: __m512i,
-}
-
-impl Unpack {
-    /// Bits of a residue, and bytes of eight.
-    #[inline(always)]
-    pub fn bits(&self) -> usize {
-        self.bits
     }
 }

@@ -11,7 +11,6 @@ mod ifma;
 pub use avx2::Avx2;
 pub use avx512::Avx512;
 pub use ifma::Ifma;
-pub(super) use ifma::Unpack;
 
 /// A vector width.
 pub trait Lanes: Copy + std::fmt::Debug + Send + Sync + 'static {

@@ -61,9 +61,9 @@ fn passes<S: Lanes, const LARGE: bool>(
     }
 }
 
-/// (x, y) ← (x + y, w·(x - y)).
+/// (x, y) ← (x + y, w·(x - y)); FAR says that differences may exceed 4p at p ≈ 2^50.
 #[inline(always)]
-fn uncross<S: Lanes, const K: usize>(
+fn uncross<S: Lanes, const K: usize, const FAR: bool>(
     prime: &Prime<S>,
     x: &mut [S::V; K],
     (a, b): (usize, usize),
@@ -72,21 +72,7 @@ fn uncross<S: Lanes, const K: usize>(
     let s = prime.s;
     let difference = s.sub(x[a], x[b]);
     x[a] = s.add(x[a], x[b]);
-    x[b] = prime.mul_factor_short(difference, w);
-}
-
-/// As [`uncross`], for differences above 4p.
-#[inline(always)]
-fn uncross_far<S: Lanes, const K: usize>(
-    prime: &Prime<S>,
-    x: &mut [S::V; K],
-    (a, b): (usize, usize),
-    w: &Factor<S>,
-) {
-    let s = prime.s;
-    let difference = s.sub(x[a], x[b]);
-    x[a] = s.add(x[a], x[b]);
-    x[b] = prime.mul_factor(difference, w);
+    x[b] = if FAR { prime.mul_factor(difference, w) } else { prime.mul_factor_short(difference, w) };
 }
 
 /// Two layers over a block.
@@ -96,14 +82,10 @@ fn pass<S: Lanes, const LARGE: bool>(prime: &Prime<S>, block: &mut [u64], w: &[F
     let [a, b, c, d] = parts::<S, 4>(block);
     for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
         let mut x = [s.load(a), s.load(b), s.load(c), s.load(d)];
-        uncross(prime, &mut x, (0, 1), &w[1]);
-        uncross(prime, &mut x, (2, 3), &w[2]);
-        if LARGE {
-            uncross_far(prime, &mut x, (0, 2), &w[0]);
-        } else {
-            uncross(prime, &mut x, (0, 2), &w[0]);
-        }
-        uncross(prime, &mut x, (1, 3), &w[0]);
+        uncross::<S, 4, false>(prime, &mut x, (0, 1), &w[1]);
+        uncross::<S, 4, false>(prime, &mut x, (2, 3), &w[2]);
+        uncross::<S, 4, LARGE>(prime, &mut x, (0, 2), &w[0]);
+        uncross::<S, 4, false>(prime, &mut x, (1, 3), &w[0]);
         s.store(a, prime.balance(x[0]));
         s.store(b, if LARGE { prime.balance(x[1]) } else { x[1] });
         s.store(c, x[2]);
@@ -122,10 +104,10 @@ fn last_pass<S: Lanes, const LARGE: bool>(plan: &FmaNtt<S>, prime: &Prime<S>, bu
     let [a, b, c, d] = parts::<S, 4>(buf);
     for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
         let mut x = [s.load(a), s.load(b), s.load(c), s.load(d)];
-        uncross(prime, &mut x, (0, 1), &second);
-        uncross(prime, &mut x, (2, 3), &third);
-        uncross_far(prime, &mut x, (0, 2), &first);
-        uncross(prime, &mut x, (1, 3), &w[0]);
+        uncross::<S, 4, false>(prime, &mut x, (0, 1), &second);
+        uncross::<S, 4, false>(prime, &mut x, (2, 3), &third);
+        uncross::<S, 4, LARGE>(prime, &mut x, (0, 2), &first);
+        uncross::<S, 4, false>(prime, &mut x, (1, 3), &w[0]);
         s.store(a, product_to_store::<S, LARGE>(prime, prime.mul_factor(x[0], &scale)));
         s.store(b, if LARGE { prime.canonical(x[1]) } else { prime.canonical_floor(x[1]) });
         s.store(c, product_to_store::<S, LARGE>(prime, x[2]));
@@ -165,7 +147,12 @@ fn inner_pass<S: Lanes, const LARGE: bool>(prime: &Prime<S>, block: &mut [u64], 
                 *x = from_int(s, *x);
             }
             for k in 0..4 {
-                uncross(prime, &mut x, (2 * k, 2 * k + 1), &prime.factor(s.load(&table[3 + k])));
+                uncross::<S, 8, false>(
+                    prime,
+                    &mut x,
+                    (2 * k, 2 * k + 1),
+                    &prime.factor(s.load(&table[3 + k])),
+                );
             }
             for k in 0..8 {
                 s.store(&mut rows[k], x[k]);
@@ -174,11 +161,11 @@ fn inner_pass<S: Lanes, const LARGE: bool>(prime: &Prime<S>, block: &mut [u64], 
         for (rows, table) in rows.iter_mut().zip(table) {
             let mut x = load_rows(s, rows);
             for (k, j) in [(0, 1), (1, 1), (4, 2), (5, 2)] {
-                uncross(prime, &mut x, (k, k + 2), &prime.factor(s.load(&table[j])));
+                uncross::<S, 8, false>(prime, &mut x, (k, k + 2), &prime.factor(s.load(&table[j])));
             }
             let w = prime.factor(s.load(&table[0]));
             for k in 0..4 {
-                uncross(prime, &mut x, (k, k + 4), &w);
+                uncross::<S, 8, false>(prime, &mut x, (k, k + 4), &w);
             }
             for x in &mut x[..if LARGE { 5 } else { 2 }] {
                 *x = prime.balance(*x);

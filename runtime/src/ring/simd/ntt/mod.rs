@@ -97,9 +97,8 @@ impl<S: Lanes> FmaNtt<S> {
     /// The first layers of the transform of a base conversion from doubles below 2^50 in magnitude;
     /// [`FmaNtt::finish_piece`] does the others.
     pub fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>, ahead: &mut Ahead<'_>) {
-        let Conversion { y, constants, max, doubles } = from;
-        assert!(doubles && max < FMA_PRIME_BOUND);
-        assert!(y.len() == constants.len() && y.iter().all(|y| y.len() == self.n));
+        let Conversion { y, constants, doubles } = from;
+        assert!(doubles && y.len() == constants.len() && y.iter().all(|y| y.len() == self.n));
         match y.len() {
             1 => self.begin_few::<1>(out, y, constants, ahead),
             2 => self.begin_few::<2>(out, y, constants, ahead),

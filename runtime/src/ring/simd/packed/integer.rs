@@ -6,11 +6,10 @@
 use crate::ring::modulus::Modulus;
 use crate::ring::scalar::{PackedTerm, Start, Term};
 use crate::ring::simd::FMA_PRIME_BOUND;
-use crate::ring::simd::lanes::{Avx512, Ifma, LINE, Lanes, Unpack, prefetch};
+use crate::ring::simd::factors::{Bytes, Factors, Words};
+use crate::ring::simd::lanes::{Avx512, Ifma, Lanes};
 use crate::ring::simd::prime::{Factor, Prime, SMALL_PRIME_BOUND, from_int};
 
-/// Bytes ahead that second factors are asked for.
-const AHEAD: usize = 1024;
 /// Terms that leave the low halves below 2^63.
 const MOST: usize = 1 << 10;
 
@@ -32,34 +31,6 @@ type Pair = [[u64; 8]; 2];
 
 fn pairs(words: &[u64]) -> &[Pair] {
     words.as_chunks().0.as_chunks().0
-}
-
-/// Second factors, pair by pair.
-trait Second: Copy {
-    fn pair(self, token: Ifma, unpack: &Unpack, i: usize) -> [V; 2];
-}
-
-/// Words.
-impl Second for &[Pair] {
-    #[inline(always)]
-    fn pair(self, token: Ifma, _: &Unpack, i: usize) -> [V; 2] {
-        let s = token.lanes();
-        [s.load(&self[i][0]), s.load(&self[i][1])]
-    }
-}
-
-/// Packed residues, which come from memory.
-#[derive(Clone, Copy)]
-struct Bytes<'a>(&'a [u8]);
-
-impl Second for Bytes<'_> {
-    #[inline(always)]
-    fn pair(self, token: Ifma, unpack: &Unpack, i: usize) -> [V; 2] {
-        let at = 2 * i * unpack.bits();
-        prefetch(self.0, at + AHEAD);
-        prefetch(self.0, at + AHEAD + LINE);
-        token.unpack_pair(self.0, at, unpack)
-    }
 }
 
 /// One term: pairs of vectors of first factors, and both halves of the second ones.
@@ -91,7 +62,10 @@ impl IntegerDot {
     pub(in crate::ring::simd) fn dot2(&self, sums: [&mut [u64]; 2], terms: &[Term<'_>], start: Start<'_>) {
         let len = sums[0].len();
         assert!(terms.iter().all(|term| term.y.iter().all(|y| y.len() == len)));
-        let rows = terms.iter().map(|term| Row { x: pairs(term.x), y: term.y.map(pairs) }).collect();
+        let rows = terms
+            .iter()
+            .map(|term| Row { x: pairs(term.x), y: term.y.map(Words::<_, false>::new) })
+            .collect();
         self.dot2_rows(sums, rows, 0, start);
     }
 
@@ -111,12 +85,17 @@ impl IntegerDot {
             !term.doubles && term.y.iter().all(|y| y.len() == len && y.bits() == bits)
         };
         assert!(terms.iter().all(fits));
-        let rows =
-            terms.iter().map(|term| Row { x: pairs(term.x), y: term.y.map(|y| Bytes(y.padded())) }).collect();
+        let rows = terms
+            .iter()
+            .map(|term| Row {
+                x: pairs(term.x),
+                y: term.y.map(|y| Bytes::new(self.token.lanes(), y.padded(), bits)),
+            })
+            .collect();
         self.dot2_rows(sums, rows, bits, start);
     }
 
-    fn dot2_rows<Y: Second>(
+    fn dot2_rows<Y: Factors<Avx512>>(
         &self,
         sums: [&mut [u64]; 2],
         rows: Vec<Row<'_, Y>>,
@@ -141,7 +120,7 @@ impl IntegerDot {
     }
 
     #[inline(always)]
-    fn batch<Y: Second>(
+    fn batch<Y: Factors<Avx512>>(
         &self,
         sums: [&mut [Pair]; 2],
         rows: &[Row<'_, Y>],
@@ -151,7 +130,7 @@ impl IntegerDot {
         let (token, s) = (self.token, self.token.lanes());
         let prime = Prime::new(s, self.q.value());
         let radix = prime.factor(s.splat(self.radix));
-        let unpack = token.unpack(bits);
+        let unpacker = s.unpacker(bits);
         let zero = s.splat(0.0);
         let [first, second] = sums;
         for (i, (first, second)) in first.iter_mut().zip(second).enumerate() {
@@ -167,7 +146,7 @@ impl IntegerDot {
             for row in rows {
                 let x = [s.load(&row.x[i][0]), s.load(&row.x[i][1])];
                 for h in 0..2 {
-                    let y = row.y[h].pair(token, &unpack, i);
+                    let y = row.y[h].pair(s, &unpacker, i);
                     for j in 0..2 {
                         low[h][j] = token.add_low(low[h][j], x[j], y[j]);
                         high[h][j] = token.add_high(high[h][j], x[j], y[j]);
