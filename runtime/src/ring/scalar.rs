@@ -196,7 +196,7 @@ pub fn round(x: &mut [f64]) {
 
 /// Base conversion to one prime: out ← Σ yₖ·cₖ for yₖ below 2^61 in magnitude.
 pub fn convert(q: Modulus, out: &mut [u64], from: Conversion<'_>) {
-    let Conversion { y, constants, doubles, .. } = from;
+    let Conversion { y, constants, doubles } = from;
     let signed = |y: u64| if doubles { f64::from_bits(y) as i64 } else { y as i64 };
     // Sixteen products stay below 2^126.
     const BATCH: usize = 16;

@@ -12,7 +12,7 @@ use crate::ring::Ahead;
 use crate::ring::simd::lanes::{LINE, Lanes, Soon};
 use crate::ring::simd::prime::{Factor, Prime};
 
-/// Cache lines that each step of a pass asks for: at a step in 16 cycles, somewhat more than memory gives.
+/// Cache lines that each step of a pass asks for: with a step in 16 cycles, a little less than memory gives.
 const LINES: usize = 1;
 
 /// The same for passes over all pieces, which ask for what the last cache has.
