@@ -88,6 +88,28 @@ fn engines_agree_bit_by_bit_at_every_size() {
 }
 
 #[test]
+fn engines_agree_bit_by_bit_in_the_largest_rings() {
+    for log_n in [16, 17] {
+        let n = 1 << log_n;
+        for bits in [36, 46, 50] {
+            let below = |k: u64| (1u64 << bits) + 1 - k * 2 * n as u64;
+            let reference = |prime| Ntt::new(Modulus::new(prime), n, Instructions::Scalar);
+            let (prime, reference) =
+                (1..).find_map(|k| Some((below(k), reference(below(k))?))).expect("there are such primes");
+            let ntt = Ntt::new(Modulus::new(prime), n, Instructions::Best).unwrap();
+            for x in [residues(&mut rng(log_n), prime, n), vec![prime - 1; n]] {
+                let (mut expected, mut found) = (x.clone(), x.clone());
+                reference.forward(&mut expected);
+                ntt.forward(&mut found);
+                assert!(found == expected, "forward, n = {n}, q = {prime}");
+                ntt.inverse(&mut found);
+                assert!(found == x, "inverse, n = {n}, q = {prime}");
+            }
+        }
+    }
+}
+
+#[test]
 fn transform_of_a_subring_repeats_in_runs() {
     let n = 1024;
     for prime in PRIMES {
