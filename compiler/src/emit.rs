@@ -55,11 +55,13 @@ pub fn emit(
             level: positions.level(0),
             scale: schedule.chain.scale(0),
             preprocessing: labels.preprocessing,
+            range: None,
         },
         output: OutputSpec {
             name: labels.output,
             layout: emitter.layout_ids[output.index()],
             labels: labels.classes,
+            range: None,
         },
         layouts: emitter.layouts,
         constants: placed.constants.clone(),
@@ -145,7 +147,7 @@ impl<'a> Emitter<'a> {
 
     fn value(&mut self, id: ValueId) {
         let value = self.placed.circuit.value(id);
-        self.layers.push(LayerSpec { name: value.name.clone(), seconds: 0.0, error: 0.0 });
+        self.layers.push(LayerSpec { name: value.name.clone(), ..LayerSpec::default() });
         let result = match &value.op {
             CircuitOp::Input => {
                 let dst = self.fresh(id);

@@ -34,8 +34,8 @@ pub use linear::{
 pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, TowerIdx};
 pub use plan::{CostModel, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
 pub use program::{
-    InputSpec, Instruction, LayerSpec, LinearMap, Op, Origin, OutputSpec, Prediction, Preprocessing,
-    ProgramSpec, RotationKey,
+    InputSpec, Instruction, Interval, LayerSpec, LinearMap, Op, Origin, OutputSpec, Prediction,
+    Preprocessing, ProgramSpec, RotationKey,
 };
 pub use rotation::Rotation;
 pub use scale::Scale;

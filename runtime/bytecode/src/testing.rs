@@ -270,7 +270,7 @@ pub(crate) fn sample_program() -> crate::program::ProgramSpec {
         (2, Op::Free { src: ct(8) }),
         (2, Op::Output { src: ct(9) }),
     ];
-    let layer = |name: &str| LayerSpec { name: name.to_owned(), seconds: 0.25, error: 0.0 };
+    let layer = |name: &str| LayerSpec { name: name.to_owned(), seconds: 0.25, error: 0.0, peak: 4.0 };
     let mut program = ProgramSpec {
         params,
         origin: Origin { model: "sample".into(), producer: "test".into(), packing: "packed".into() },
@@ -280,8 +280,9 @@ pub(crate) fn sample_program() -> crate::program::ProgramSpec {
             level: Level(3),
             scale,
             preprocessing: Preprocessing { mean: vec![0.5, 0.25], std: vec![0.5, 2.0] },
+            range: Some(Interval { low: -1.0, high: 1.5 }),
         },
-        output: OutputSpec { name: "logits".into(), layout: LayoutId(2), labels: vec![] },
+        output: OutputSpec { name: "logits".into(), layout: LayoutId(2), labels: vec![], range: None },
         layouts: layouts.iter().map(|layout| layout.spec().clone()).collect(),
         constants,
         maps,

@@ -1,10 +1,10 @@
 //! Golden and corrupt files.
 //!
 //! `tests/golden` has, for every released version, a program as text and as bytes: today's reader must read
-//! the bytes as that text, and the writer of that version must reproduce them. `tests/corrupt` has small bad
-//! files with the error that each must give.
+//! the bytes as that text, and the writer must reproduce those of the newest version. Files of older versions are never
+//! written again. `tests/corrupt` has small bad files with the error that each must give.
 
-use fhe_bytecode::codec::{self, DEFAULT_LIMIT};
+use fhe_bytecode::codec::{self, DEFAULT_LIMIT, VERSION};
 use fhe_bytecode::{CheckedProgram, ProgramSpec};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,20 +20,36 @@ fn read(folder_name: &str, file: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn golden_text() -> ProgramSpec {
-    ProgramSpec::from_ron(&String::from_utf8(read("golden", "v1.ron")).unwrap()).unwrap()
+fn golden_text(version: u32) -> ProgramSpec {
+    let text = read("golden", &format!("v{version}.ron"));
+    ProgramSpec::from_ron(&String::from_utf8(text).unwrap()).unwrap()
+}
+
+fn golden_bytes(version: u32) -> Vec<u8> {
+    read("golden", &format!("v{version}.fhebc"))
 }
 
 #[test]
-fn golden_bytes_read_as_their_text() {
-    let program = codec::decode(&read("golden", "v1.fhebc"), DEFAULT_LIMIT).unwrap();
-    assert_eq!(*program.spec(), golden_text());
+fn golden_bytes_of_every_version_read_as_their_text() {
+    for version in 1..=VERSION {
+        let bytes = golden_bytes(version);
+        assert_eq!(bytes[8..12], version.to_le_bytes());
+        let program = codec::decode(&bytes, DEFAULT_LIMIT).unwrap();
+        assert_eq!(*program.spec(), golden_text(version), "version {version}");
+    }
 }
 
 #[test]
 fn golden_text_is_written_as_its_bytes() {
-    let program = CheckedProgram::new(golden_text()).unwrap();
-    assert_eq!(codec::encode(&program), read("golden", "v1.fhebc"));
+    let program = CheckedProgram::new(golden_text(VERSION)).unwrap();
+    assert_eq!(codec::encode(&program), golden_bytes(VERSION));
+}
+
+#[test]
+fn older_programs_are_written_in_the_newest_version() {
+    let old = codec::decode(&golden_bytes(1), DEFAULT_LIMIT).unwrap();
+    let new = codec::decode(&codec::encode(&old), DEFAULT_LIMIT).unwrap();
+    assert_eq!(old.spec(), new.spec());
 }
 
 #[test]
@@ -54,8 +70,8 @@ fn write_files() {
     if std::env::var_os("FHEC_WRITE_GOLDEN").is_none() {
         return;
     }
-    let golden = codec::encode(&CheckedProgram::new(golden_text()).unwrap());
-    std::fs::write(folder("golden").join("v1.fhebc"), &golden).unwrap();
+    let golden = codec::encode(&CheckedProgram::new(golden_text(VERSION)).unwrap());
+    std::fs::write(folder("golden").join(format!("v{VERSION}.fhebc")), &golden).unwrap();
     let mut expected = BTreeMap::new();
     for (name, bytes) in corrupt(&golden) {
         std::fs::write(folder("corrupt").join(name), &bytes).unwrap();

@@ -85,11 +85,13 @@ pub(crate) fn paired_toy_program(packing: Packing, pairings: [Pairing; 2]) -> Ch
             level: Level(2),
             scale,
             preprocessing: Preprocessing::default(),
+            range: None,
         },
         output: OutputSpec {
             name: "y".to_owned(),
             layout: LayoutId(2),
             labels: ["ant", "bee", "cat", "dog", "eel"].map(str::to_owned).to_vec(),
+            range: None,
         },
         layouts: [&input, &middle, &output].map(|layout| layout.spec().clone()).to_vec(),
         constants,

@@ -2,6 +2,7 @@
 
 use crate::ids::{CtRange, LayerId};
 use crate::params::Level;
+use crate::program::Interval;
 use crate::rotation::Rotation;
 use crate::scale::Scale;
 
@@ -138,6 +139,22 @@ pub(super) enum Fault {
     UselessKey(String),
     #[error("{field} has {found} values for {needed} channels")]
     PerChannel { field: &'static str, found: usize, needed: usize },
+    #[error("range {0} is not two finite numbers in order")]
+    Interval(Interval),
+    #[error("peak {0} is negative or not finite")]
+    Peak(f64),
+    #[error(
+        "layer {layer} {name:?}: values up to {peak} at scale {scale} need {missing:.2} bits more than the modulus of 2^{log2_q:.2} at level {level}"
+    )]
+    Headroom {
+        layer: LayerId,
+        name: String,
+        peak: f64,
+        scale: Scale,
+        log2_q: f64,
+        level: Level,
+        missing: f64,
+    },
     #[error("standard deviation {0} is not positive")]
     Deviation(f64),
 }

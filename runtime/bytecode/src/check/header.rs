@@ -5,7 +5,7 @@ use crate::ids::LayoutId;
 use crate::layout::Layout;
 use crate::program::ProgramSpec;
 
-/// What is wrong with layouts, preprocessing and labels.
+/// What is wrong with layouts, preprocessing, labels, ranges and peaks.
 pub(super) fn header(spec: &ProgramSpec, layouts: &[Layout]) -> Vec<Fault> {
     let mut faults = Vec::new();
     let input = &spec.input;
@@ -27,5 +27,9 @@ pub(super) fn header(spec: &ProgramSpec, layouts: &[Layout]) -> Vec<Fault> {
     }
     let bad = preprocessing.std.iter().find(|v| !(v.is_normal() && **v > 0.0));
     faults.extend(bad.map(|&v| Fault::Deviation(v)));
+    let ranges = [input.range, spec.output.range].into_iter().flatten();
+    faults.extend(ranges.filter(|range| !range.is_ordered()).map(Fault::Interval));
+    let peaks = spec.layers.iter().map(|layer| layer.peak);
+    faults.extend(peaks.filter(|peak| !(peak.is_finite() && *peak >= 0.0)).map(Fault::Peak));
     faults
 }

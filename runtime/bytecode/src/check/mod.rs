@@ -7,8 +7,9 @@
 //! 3. runs of registers have the length of their layout, and tensors meet only in equal layouts;
 //! 4. levels: operands agree, no rescale below level 0, no drop upwards, the input starts within the chain;
 //! 5. scales: sums agree, plaintext scales are at least one, and every scale is at least one and within the modulus;
-//! 6. every rotation, relinearization and conjugation has a key of sufficient level, and every key is used;
-//! 7. there is one input, before everything that reads, and one output, with nothing after it but frees.
+//! 6. values of a layer whose peak is known stay below half the modulus, with 1.5 bits to spare; ranges are ordered;
+//! 7. every rotation, relinearization and conjugation has a key of sufficient level, and every key is used;
+//! 8. there is one input, before everything that reads, and one output, with nothing after it but frees.
 //!
 //! Errors are collected, each with the instruction it belongs to.
 

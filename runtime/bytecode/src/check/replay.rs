@@ -4,17 +4,20 @@ use super::error::Fault;
 use super::header::header;
 use super::keys::Keys;
 use super::{CheckError, CheckErrors, CheckedMap, Place, plain_tensor};
-use crate::ids::{CtRange, LayoutId, MapId, TensorId};
+use crate::ids::{CtRange, LayerId, LayoutId, MapId, TensorId};
 use crate::layout::Layout;
 use crate::linear::Pairing;
 use crate::params::{Level, Params};
-use crate::program::{Op, ProgramSpec, RotationKey};
+use crate::program::{LayerSpec, Op, ProgramSpec, RotationKey};
 use crate::rotation::Rotation;
 use crate::scale::Scale;
 use std::collections::BTreeMap;
 
 /// More registers than any program may use.
 const MAX_REGISTERS: u32 = 1 << 20;
+
+/// Bits by which a value may exceed what calibration saw.
+const SAFETY_BITS: f64 = 1.5;
 
 /// What is known of a tensor in registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,6 +70,10 @@ pub(super) fn replay(
         }
         let fact = replay.step(&instruction.op);
         facts.push(fact.as_ref().ok().copied().flatten());
+        let headroom = |fact: &Fact| replay.headroom(instruction.layer, *fact);
+        if let Some(missing) = fact.as_ref().ok().and_then(|fact| fact.as_ref().and_then(headroom)) {
+            fault(place, missing);
+        }
         if let Err(error) = fact {
             fault(place, error);
         }
@@ -278,12 +285,24 @@ impl Replay<'_> {
         if fact.scale.value() < 1.0 {
             return Err(Fault::Underflow(fact.scale));
         }
-        let towers = &self.params.towers()[..fact.level.n_towers()];
-        let log2_q = towers.iter().map(|&q| (q as f64).log2()).sum();
+        let log2_q = self.params.log2_q_at(fact.level);
         if fact.scale.log2() >= log2_q {
             return Err(Fault::Overflow { scale: fact.scale, log2_q, level: fact.level });
         }
         Ok(())
+    }
+
+    /// What is missing between the values of a layer and half the modulus, which they must not reach.
+    fn headroom(&self, layer: LayerId, fact: Fact) -> Option<Fault> {
+        let LayerSpec { name, peak, .. } = self.spec.layers.get(layer.index())?;
+        if !(*peak > 0.0) {
+            return None;
+        }
+        let log2_q = self.params.log2_q_at(fact.level);
+        let missing = fact.scale.log2() + peak.log2() + SAFETY_BITS + 1.0 - log2_q;
+        let Fact { scale, level, .. } = fact;
+        let name = name.clone();
+        (missing > 0.0).then_some(Fault::Headroom { layer, name, peak: *peak, scale, log2_q, level, missing })
     }
 
     fn free(&mut self, range: CtRange) -> Result<(), Fault> {

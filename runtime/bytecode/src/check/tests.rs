@@ -247,3 +247,29 @@ fn constants_spread_over_channels_coordinates_and_members() {
     assert_eq!(spread(1, vec![2, 1, 2], vec![1., 2., 3., 4.]).unwrap(), [1., 2., 3., 4., 1., 2., 3., 4.]);
     assert!(spread(3, vec![1], vec![0.0; 3]).is_err());
 }
+
+#[test]
+fn peaks_stay_below_half_the_modulus() {
+    let program = CheckedProgram::new(sample_program()).unwrap();
+    // The classifier has as much room before its rescale as after it.
+    let room = program.params().log2_q_at(Level(0)) - 1.0 - 1.5 - program.fact(19).unwrap().scale.log2();
+    let with_peak = |bits: f64| move |p: &mut ProgramSpec| p.layers[2].peak = bits.exp2();
+    let mut fits = sample_program();
+    with_peak(room - 0.01)(&mut fits);
+    CheckedProgram::new(fits).unwrap();
+    let found = messages(with_peak(room + 0.25));
+    assert!(found[1].starts_with("instruction 19: layer y2 \"classifier\": values up to"), "{found:?}");
+    assert!(found[1].ends_with("need 0.25 bits more than the modulus of 2^45.00 at level L0"), "{found:?}");
+    check(|p| p.layers[1].peak = -1.0, "header: peak -1 is negative or not finite");
+    check(|p| p.layers[1].peak = f64::NAN, "header: peak NaN is negative or not finite");
+}
+
+#[test]
+fn ranges_are_finite_and_ordered() {
+    let range = |low, high| Some(crate::program::Interval { low, high });
+    check(|p| p.input.range = range(1.0, 0.0), "header: range [1, 0] is not two finite numbers in order");
+    check(
+        |p| p.output.range = range(f64::NEG_INFINITY, 0.0),
+        "header: range [-inf, 0] is not two finite numbers in order",
+    );
+}

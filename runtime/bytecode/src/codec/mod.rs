@@ -4,18 +4,23 @@
 //! programs give equal bytes, and every accepted file encodes back to itself. The decoder takes a size limit,
 //! trusts no length, never panics whatever the bytes, and hands out only programs that passed the checker.
 
+mod frozen;
+mod packed;
+mod scalars;
 mod v1;
+mod v2;
 mod wire;
 
 use crate::check::{CheckErrors, CheckedProgram};
-use crate::params::{Fingerprint, Params};
+use crate::params::{Fingerprint, Level, Params};
 use crate::program::ProgramSpec;
+use crate::scale::Scale;
 use wire::{Reader, Writer};
 
 /// First bytes of every program.
 pub const MAGIC: [u8; 8] = *b"FHEBC\r\n\x1a";
 /// The version that is written.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Default size limit of a decoder, in bytes.
 pub const DEFAULT_LIMIT: u64 = 1 << 30;
 
@@ -62,6 +67,14 @@ pub enum DecodeError {
         /// As computed.
         computed: Fingerprint,
     },
+    /// The level or scale that the file states is not the one that the instructions lead to.
+    #[error("the output is at {level} with scale {scale}, the file says otherwise")]
+    Output {
+        /// Level by the instructions.
+        level: Level,
+        /// Scale by the instructions.
+        scale: Scale,
+    },
     /// The program is well formed but wrong.
     #[error(transparent)]
     Check(#[from] CheckErrors),
@@ -69,14 +82,27 @@ pub enum DecodeError {
 
 /// A decoded file of any version.
 enum AnyVersion {
-    V1(ProgramSpec),
+    V1(v1::Program),
+    V2(v2::Program),
 }
 
 impl AnyVersion {
-    /// The program in today's form.
-    fn upgrade(self) -> ProgramSpec {
+    fn read(version: u32, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match version {
+            1 => v1::Program::read_all(r).map(AnyVersion::V1),
+            2 => v2::Program::read_all(r).map(AnyVersion::V2),
+            _ => Err(DecodeError::Version(version)),
+        }
+    }
+
+    /// The program in today's form, and what the file says of its output.
+    fn upgrade(self) -> (ProgramSpec, Option<v2::OutputFact>) {
         match self {
-            AnyVersion::V1(program) => program,
+            AnyVersion::V1(program) => (program.upgrade(), None),
+            AnyVersion::V2(program) => {
+                let (spec, fact) = program.upgrade();
+                (spec, Some(fact))
+            }
         }
     }
 }
@@ -87,7 +113,7 @@ pub fn encode(program: &CheckedProgram) -> Vec<u8> {
     writer.raw(&MAGIC);
     writer.raw(&VERSION.to_le_bytes());
     writer.raw(&program.params().fingerprint().0);
-    v1::write(program.spec(), &mut writer);
+    v2::write(program, &mut writer);
     let mut bytes = writer.finish();
     let checksum = checksum(&bytes);
     bytes.extend_from_slice(&checksum);
@@ -106,27 +132,33 @@ pub fn decode(bytes: &[u8], limit: u64) -> Result<CheckedProgram, DecodeError> {
         return Err(DecodeError::NotAProgram);
     }
     let version = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
-    if version != VERSION {
+    if !(1..=VERSION).contains(&version) {
         return Err(DecodeError::Version(version));
     }
     let (body, written) = bytes.split_at(bytes.len() - CHECKSUM_BYTES);
     if checksum(body) != written {
         return Err(DecodeError::Checksum);
     }
-    decode_body(body)
+    decode_body(version, body)
 }
 
-fn decode_body(body: &[u8]) -> Result<CheckedProgram, DecodeError> {
+fn decode_body(version: u32, body: &[u8]) -> Result<CheckedProgram, DecodeError> {
     let mut found = [0; 32];
     found.copy_from_slice(&body[12..HEADER_BYTES]);
-    let program = AnyVersion::V1(v1::read(&mut Reader::new(body, HEADER_BYTES))?).upgrade();
+    let (program, output) = AnyVersion::read(version, &mut Reader::new(body, HEADER_BYTES))?.upgrade();
     // A malformed parameter set is the checker's to report.
     if let Ok(params) = Params::new(program.params.clone())
         && params.fingerprint().0 != found
     {
         return Err(DecodeError::Fingerprint { found: Fingerprint(found), computed: params.fingerprint() });
     }
-    Ok(CheckedProgram::new(program)?)
+    let program = CheckedProgram::new(program)?;
+    match output {
+        Some(output) if !output.holds(&program) => {
+            Err(DecodeError::Output { level: program.output_level(), scale: program.output_scale() })
+        }
+        _ => Ok(program),
+    }
 }
 
 /// The fingerprint of a program file: its checksum.

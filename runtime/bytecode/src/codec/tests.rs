@@ -104,3 +104,13 @@ fn bytes_after_the_last_section_are_refused() {
     let error = decode(&resealed(bytes), DEFAULT_LIMIT).unwrap_err();
     assert!(error.to_string().ends_with("bytes after the last section"), "{error}");
 }
+
+#[test]
+fn the_output_fact_must_be_that_of_the_instructions() {
+    let mut bytes = sample();
+    let section = bytes.windows(4).position(|tag| tag == b"OUTF").unwrap();
+    // Tag, length, level, then the scale: one unit in its last place.
+    bytes[section + 4 + 8 + 1] ^= 1;
+    let error = decode(&resealed(bytes), DEFAULT_LIMIT).unwrap_err();
+    assert!(matches!(error, DecodeError::Output { level: Level(0), .. }), "{error}");
+}

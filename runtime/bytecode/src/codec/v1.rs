@@ -1,175 +1,131 @@
-//! Version 1 of the format: the order of sections and fields. Frozen once released.
+//! Version 1 of the format. Frozen: nothing here changes any more.
 
 use super::DecodeError;
+use super::frozen::{Frozen, enums, finished, sections, structs};
+use super::packed::Indices;
 use super::wire::{Reader, Wire, Writer};
-use crate::constants::{Codebook, Constants, Tensor, TensorData};
-use crate::ids::{CodebookId, CtId, CtRange, LayerId, LayoutId, MapId, TensorId};
-use crate::layout::{LayoutSpec, Shape};
-use crate::linear::{LinearOp, LinearTerm, Pairing};
-use crate::params::{Level, ParamsSpec};
-use crate::plan::{Plan, Split};
-use crate::program::{
-    InputSpec, Instruction, LayerSpec, LinearMap, Op, Origin, OutputSpec, Prediction, Preprocessing,
-    ProgramSpec, RotationKey,
-};
+use crate::ids::{CodebookId, CtId, LayerId, LayoutId, MapId, TensorId};
+use crate::params::Level;
+use crate::program::ProgramSpec;
 use crate::rotation::Rotation;
 use crate::scale::Scale;
-
-macro_rules! sections {
-    ($($tag:literal $field:ident)*) => {
-        /// Writes the sections in order.
-        pub(super) fn write(program: &ProgramSpec, w: &mut Writer) {
-            $(w.section($tag, &|w| program.$field.put(w));)*
-        }
-
-        /// Reads the sections in order, to the last byte.
-        pub(super) fn read(r: &mut Reader<'_>) -> Result<ProgramSpec, DecodeError> {
-            let program = ProgramSpec { $($field: r.section($tag, Wire::get)?,)* };
-            match r.remaining() {
-                0 => Ok(program),
-                _ => Err(r.error("bytes after the last section")),
-            }
-        }
-    };
-}
+use crate::{constants, ids, layout, linear, params, plan, program};
 
 sections! {
-    b"PARM" params
-    b"ORIG" origin
-    b"INPT" input
-    b"OUTP" output
-    b"LAYT" layouts
-    b"CNST" constants
-    b"MAPS" maps
-    b"LAYR" layers
-    b"CODE" instructions
-    b"ROTK" rotation_keys
-    b"RELK" relin_level
-    b"CONK" conjugation_level
-    b"PRED" prediction
+    /// A program of version 1.
+    Program {
+        b"PARM" params: Params,
+        b"ORIG" origin: Origin,
+        b"INPT" input: Input,
+        b"OUTP" output: Output,
+        b"LAYT" layouts: Vec<Layout>,
+        b"CNST" constants: Constants,
+        b"MAPS" maps: Vec<LinearMap>,
+        b"LAYR" layers: Vec<Layer>,
+        b"CODE" instructions: Vec<Instruction>,
+        b"ROTK" rotation_keys: Vec<RotationKey>,
+        b"RELK" relin_level: Option<Level>,
+        b"CONK" conjugation_level: Option<Level>,
+        b"PRED" prediction: Prediction,
+    }
 }
 
-macro_rules! structs {
-    ($($name:ident { $($field:tt)* })*) => {$(
-        impl Wire for $name {
-            fn put(&self, w: &mut Writer) {
-                structs!(@put self w $($field)*);
-            }
+impl Program {
+    /// Reads the sections to the last byte.
+    pub(super) fn read_all(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let program = Self::read(r)?;
+        finished(r).map(|()| program)
+    }
 
-            fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                structs!(@get r $name $($field)*)
-            }
+    /// The program in today's form: ranges and peaks are unknown.
+    pub(super) fn upgrade(self) -> ProgramSpec {
+        ProgramSpec {
+            params: self.params.thaw(),
+            origin: self.origin.thaw(),
+            input: self.input.thaw(),
+            output: self.output.thaw(),
+            layouts: self.layouts.thaw(),
+            constants: self.constants.thaw(),
+            maps: self.maps.thaw(),
+            layers: self.layers.thaw(),
+            instructions: self.instructions.thaw(),
+            rotation_keys: self.rotation_keys.thaw(),
+            relin_level: self.relin_level,
+            conjugation_level: self.conjugation_level,
+            prediction: self.prediction.thaw(),
         }
-    )*};
-    (@put $self:ident $w:ident 0) => { $self.0.put($w) };
-    (@put $self:ident $w:ident $($field:ident)*) => { $($self.$field.put($w);)* };
-    (@get $r:ident $name:ident 0) => { Wire::get($r).map($name) };
-    (@get $r:ident $name:ident $($field:ident)*) => { Ok($name { $($field: Wire::get($r)?,)* }) };
+    }
 }
 
 structs! {
-    Level { 0 }
-    CtId { 0 }
-    TensorId { 0 }
-    CodebookId { 0 }
-    LayoutId { 0 }
-    MapId { 0 }
-    LayerId { 0 }
-    CtRange { first len }
-    ParamsSpec { log_n towers special_primes digit_size insecure toy }
-    Origin { model producer packing }
-    InputSpec { name layout level scale preprocessing }
-    Preprocessing { mean std }
-    OutputSpec { name layout labels }
-    Shape { channels height width }
-    LayoutSpec { shape members slots gap phases blocks row_stride block_stride member_stride period }
-    Constants { tensors codebooks }
-    Tensor { members shape data }
-    Codebook { members values }
-    LinearMap { terms output pairing plan }
-    LinearTerm { op input }
-    Plan { splits }
-    Split { rotation baby }
-    LayerSpec { name seconds error }
-    Instruction { layer op }
-    RotationKey { rotation level }
-    Prediction { seconds encode_seconds key_bytes plaintext_bytes ciphertext_bytes max_abs_error }
-}
-
-macro_rules! enums {
-    ($($name:ident { $($tag:literal $variant:ident { $($field:ident)* })* })*) => {$(
-        impl Wire for $name {
-            fn put(&self, w: &mut Writer) {
-                match self {
-                    $($name::$variant { $($field),* } => {
-                        w.raw(&[$tag]);
-                        $($field.put(w);)*
-                    })*
-                }
-            }
-
-            fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                match r.byte()? {
-                    $($tag => Ok($name::$variant { $($field: Wire::get(r)?),* }),)*
-                    _ => Err(r.error("unknown tag")),
-                }
-            }
-        }
-    )*};
+    CtRange for ids::CtRange { first: CtId, len: u32 }
+    Params for params::ParamsSpec {
+        log_n: u32, towers: Vec<u64>, special_primes: Vec<u64>, digit_size: usize, insecure: bool, toy: bool,
+    }
+    Origin for program::Origin { model: String, producer: String, packing: String }
+    Input for program::InputSpec {
+        name: String, layout: LayoutId, level: Level, scale: Scale, preprocessing: Preprocessing,
+    } + { range: None }
+    Preprocessing for program::Preprocessing { mean: Vec<f64>, std: Vec<f64> }
+    Output for program::OutputSpec { name: String, layout: LayoutId, labels: Vec<String> } + { range: None }
+    Shape for layout::Shape { channels: u32, height: u32, width: u32 }
+    Layout for layout::LayoutSpec {
+        shape: Shape, members: u32, slots: u32, gap: [u32; 2], phases: [u32; 2], blocks: u32,
+        row_stride: u32, block_stride: u32, member_stride: u32, period: u32,
+    }
+    Constants for constants::Constants { tensors: Vec<Tensor>, codebooks: Vec<Codebook> }
+    Tensor for constants::Tensor { members: u32, shape: Vec<u32>, data: TensorData }
+    Codebook for constants::Codebook { members: u32, values: Vec<f32> }
+    LinearMap for program::LinearMap {
+        terms: Vec<LinearTerm>, output: LayoutId, pairing: Pairing, plan: Plan,
+    }
+    LinearTerm for linear::LinearTerm { op: LinearOp, input: LayoutId }
+    Plan for plan::Plan { splits: Vec<Split> }
+    Split for plan::Split { rotation: Rotation, baby: Rotation }
+    Layer for program::LayerSpec { name: String, seconds: f64, error: f64 } + { peak: 0.0 }
+    Instruction for program::Instruction { layer: LayerId, op: Op }
+    RotationKey for program::RotationKey { rotation: Rotation, level: Level }
+    Prediction for program::Prediction {
+        seconds: f64, encode_seconds: f64, key_bytes: u64, plaintext_bytes: u64, ciphertext_bytes: u64,
+        max_abs_error: f64,
+    }
 }
 
 enums! {
-    Pairing {
+    Pairing for linear::Pairing {
         0 None {}
         1 Halves {}
         2 Outputs {}
     }
-    LinearOp {
-        0 Conv2d { weight stride pads dilation groups }
-        1 Dense { weight }
-        2 SumPool { kernel stride pads factor }
-        3 Pick { factors channel_offset stride pads }
+    LinearOp for linear::LinearOp {
+        0 Conv2d { weight: TensorId, stride: [u32; 2], pads: [i32; 2], dilation: [u32; 2], groups: u32 }
+        1 Dense { weight: TensorId }
+        2 SumPool { kernel: [u32; 2], stride: [u32; 2], pads: [i32; 2], factor: f64 }
+        3 Pick { factors: Option<TensorId>, channel_offset: i32, stride: [u32; 2], pads: [i32; 2] }
     }
-    Op {
-        0 Input { dst }
-        1 Linear { dst src map scale }
-        2 Square { dst src }
-        3 Mul { dst a b }
-        4 Add { dst a b }
-        5 Sub { dst a b }
-        6 AddPlain { dst src tensor }
-        7 MulPlain { dst src tensor scale }
-        8 MulScalar { dst src value scale }
-        9 Rescale { dst src }
-        10 Drop { dst src level }
-        11 Free { src }
-        12 Output { src }
-    }
-}
-
-impl Wire for Scale {
-    fn put(&self, w: &mut Writer) {
-        self.value().put(w);
-    }
-
-    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Scale::new(f64::get(r)?).map_err(|_| r.error("not a scale"))
-    }
-}
-
-impl Wire for Rotation {
-    fn put(&self, w: &mut Writer) {
-        (self.amount() as i32).put(w);
-    }
-
-    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let amount = i32::get(r)?;
-        let rotation = Rotation::new(i64::from(amount), crate::layout::MAX_SLOTS as usize);
-        if rotation.amount() == i64::from(amount) { Ok(rotation) } else { Err(r.error("rotation too large")) }
+    Op for program::Op {
+        0 Input { dst: CtRange }
+        1 Linear { dst: CtRange, src: Vec<CtRange>, map: MapId, scale: Scale }
+        2 Square { dst: CtRange, src: CtRange }
+        3 Mul { dst: CtRange, a: CtRange, b: CtRange }
+        4 Add { dst: CtRange, a: CtRange, b: CtRange }
+        5 Sub { dst: CtRange, a: CtRange, b: CtRange }
+        6 AddPlain { dst: CtRange, src: CtRange, tensor: TensorId }
+        7 MulPlain { dst: CtRange, src: CtRange, tensor: TensorId, scale: Scale }
+        8 MulScalar { dst: CtRange, src: CtRange, value: f64, scale: Scale }
+        9 Rescale { dst: CtRange, src: CtRange }
+        10 Drop { dst: CtRange, src: CtRange, level: Level }
+        11 Free { src: CtRange }
+        12 Output { src: CtRange }
     }
 }
 
 /// Dense values as they are; indices packed into as few bits as the largest needs.
+pub(super) enum TensorData {
+    Dense(Vec<f32>),
+    Clustered { codebooks: Vec<CodebookId>, indices: Indices },
+}
+
 impl Wire for TensorData {
     fn put(&self, w: &mut Writer) {
         match self {
@@ -180,7 +136,7 @@ impl Wire for TensorData {
             TensorData::Clustered { codebooks, indices } => {
                 w.raw(&[1]);
                 codebooks.put(w);
-                put_packed(indices, w);
+                indices.put(w);
             }
         }
     }
@@ -188,59 +144,30 @@ impl Wire for TensorData {
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         match r.byte()? {
             0 => Ok(TensorData::Dense(Wire::get(r)?)),
-            1 => Ok(TensorData::Clustered { codebooks: Wire::get(r)?, indices: get_packed(r)? }),
+            1 => Ok(TensorData::Clustered { codebooks: Wire::get(r)?, indices: Wire::get(r)? }),
             _ => Err(r.error("unknown tag")),
         }
     }
 }
 
-fn bits_needed(indices: &[u16]) -> u32 {
-    (16 - indices.iter().max().map_or(16, |max| max.leading_zeros())).max(1)
-}
+impl Frozen for TensorData {
+    type Live = constants::TensorData;
 
-fn put_packed(indices: &[u16], w: &mut Writer) {
-    let bits = bits_needed(indices);
-    indices.len().put(w);
-    w.raw(&[bits as u8]);
-    let (mut pending, mut filled) = (0u32, 0);
-    for &index in indices {
-        pending |= u32::from(index) << filled;
-        filled += bits;
-        while filled >= 8 {
-            w.raw(&[pending as u8]);
-            pending >>= 8;
-            filled -= 8;
+    fn thaw(self) -> Self::Live {
+        match self {
+            TensorData::Dense(values) => Self::Live::Dense(values),
+            TensorData::Clustered { codebooks, indices } => {
+                Self::Live::Clustered { codebooks, indices: indices.0 }
+            }
         }
     }
-    if filled > 0 {
-        w.raw(&[pending as u8]);
-    }
-}
 
-fn get_packed(r: &mut Reader<'_>) -> Result<Vec<u16>, DecodeError> {
-    let count = r.varint()?;
-    let bits = u32::from(r.byte()?);
-    if !(1..=16).contains(&bits) {
-        return Err(r.error("index of 1 to 16 bits expected"));
-    }
-    let bytes =
-        count.checked_mul(u64::from(bits)).map(|n| n.div_ceil(8)).filter(|&n| n <= r.remaining() as u64);
-    let bytes = bytes.ok_or_else(|| r.error("count exceeds the section"))?;
-    let mut packed = r.raw(bytes as usize)?.iter();
-    let (mut pending, mut filled) = (0u32, 0);
-    let mut indices = Vec::with_capacity(count as usize);
-    for _ in 0..count {
-        while filled < bits {
-            pending |= u32::from(packed.next().copied().unwrap_or(0)) << filled;
-            filled += 8;
+    fn freeze(live: &Self::Live) -> Self {
+        match live {
+            constants::TensorData::Dense(values) => TensorData::Dense(values.clone()),
+            constants::TensorData::Clustered { codebooks, indices } => {
+                TensorData::Clustered { codebooks: codebooks.clone(), indices: Indices(indices.clone()) }
+            }
         }
-        indices.push((pending & ((1 << bits) - 1)) as u16);
-        pending >>= bits;
-        filled -= bits;
     }
-    // One form per value: no wider than needed, unused bits zero.
-    if pending != 0 || bits != bits_needed(&indices) {
-        return Err(r.error("indices are not packed tightly"));
-    }
-    Ok(indices)
 }

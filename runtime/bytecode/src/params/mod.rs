@@ -257,6 +257,11 @@ impl Params {
         self.log2_q
     }
 
+    /// Size of the modulus at a level in bits.
+    pub fn log2_q_at(&self, level: Level) -> f64 {
+        log2_product(&self.spec.towers[..level.n_towers().min(self.spec.towers.len())])
+    }
+
     /// Size of the special modulus P in bits.
     pub fn log2_p(&self) -> f64 {
         self.log2_p

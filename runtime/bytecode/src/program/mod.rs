@@ -78,6 +78,37 @@ pub struct InputSpec {
     /// Preprocessing of raw images.
     #[serde(default)]
     pub preprocessing: Preprocessing,
+    /// What the model was calibrated on, after preprocessing; nothing if unknown.
+    #[serde(default)]
+    pub range: Option<Interval>,
+}
+
+/// Numbers from `low` to `high`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// Smallest number.
+    pub low: f64,
+    /// Largest number.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether both ends are finite and in order.
+    pub fn is_ordered(&self) -> bool {
+        self.low.is_finite() && self.high.is_finite() && self.low <= self.high
+    }
+
+    /// Whether a number lies inside.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
+impl std::fmt::Display for Interval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[{}, {}]", self.low, self.high)
+    }
 }
 
 /// Values in [0, 1] become (value - mean) / std, channel by channel; empty lists leave them alone.
@@ -91,7 +122,7 @@ pub struct Preprocessing {
 }
 
 /// The encrypted output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputSpec {
     /// Name in the model.
@@ -100,6 +131,9 @@ pub struct OutputSpec {
     pub layout: LayoutId,
     /// Names of the classes; empty if unknown.
     pub labels: Vec<String>,
+    /// Scores seen in calibration; nothing if unknown.
+    #[serde(default)]
+    pub range: Option<Interval>,
 }
 
 /// A linear map with its plan.
@@ -129,6 +163,9 @@ pub struct LayerSpec {
     /// Predicted error of the layer's result, as standard deviation of a value; zero if unknown.
     #[serde(default)]
     pub error: f64,
+    /// Largest magnitude of any value of the layer in calibration, also before its rescale; zero if unknown.
+    #[serde(default)]
+    pub peak: f64,
 }
 
 /// A rotation key that the program needs.
