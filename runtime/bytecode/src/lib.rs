@@ -11,6 +11,7 @@ pub mod clear;
 pub mod codec;
 pub mod constants;
 pub mod ids;
+pub mod interface;
 pub mod layout;
 pub mod linear;
 pub mod noise;
@@ -27,6 +28,7 @@ pub use clear::ClearProgram;
 pub use codec::{DecodeError, decode, encode};
 pub use constants::{Codebook, ConstantError, Constants, Tensor, TensorData, Values};
 pub use ids::{CodebookId, CtId, CtRange, LayerId, LayoutId, MapId, MemberIdx, SlotIdx, TensorId};
+pub use interface::{Interface, InterfaceSpec};
 pub use layout::{Derived, Layout, LayoutError, LayoutSpec, Packing, Shape};
 pub use linear::{
     Diagonal, DiagonalId, Diagonals, LinearError, LinearOp, LinearTerm, Operand, Pairing, PlaintextKey,

@@ -5,7 +5,7 @@
 //! written again. `tests/corrupt` has small bad files with the error that each must give.
 
 use fhe_bytecode::codec::{self, DEFAULT_LIMIT, VERSION};
-use fhe_bytecode::{CheckedProgram, ProgramSpec};
+use fhe_bytecode::{CheckedProgram, Interface, InterfaceSpec, ProgramSpec};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -53,6 +53,27 @@ fn older_programs_are_written_in_the_newest_version() {
 }
 
 #[test]
+fn golden_interface_reads_as_its_text_and_is_that_of_the_golden_program() {
+    let bytes = read("golden", "interface-v1.fhei");
+    let interface = codec::read_interface(&bytes[..], DEFAULT_LIMIT).unwrap();
+    let text = String::from_utf8(read("golden", "interface-v1.ron")).unwrap();
+    let spec: InterfaceSpec = ron::from_str(&text).unwrap();
+    assert_eq!(*interface.spec(), spec);
+    assert_eq!(codec::encode_interface(&Interface::new(spec).unwrap()), bytes);
+    assert_eq!(codec::read_interface(&golden_bytes(2)[..], DEFAULT_LIMIT).unwrap(), interface);
+}
+
+#[test]
+fn programs_of_every_version_have_an_interface() {
+    for version in 1..=VERSION {
+        let bytes = golden_bytes(version);
+        let interface = codec::read_interface(&bytes[..], DEFAULT_LIMIT).unwrap();
+        assert_eq!(Some(interface.program()), codec::program_fingerprint(&bytes), "version {version}");
+        assert_eq!(codec::decode(&bytes, DEFAULT_LIMIT).unwrap().interface(), interface);
+    }
+}
+
+#[test]
 fn corrupt_files_give_their_errors() {
     let expected: BTreeMap<String, String> =
         ron::from_str(&String::from_utf8(read("corrupt", "expected.ron")).unwrap()).unwrap();
@@ -72,6 +93,10 @@ fn write_files() {
     }
     let golden = codec::encode(&CheckedProgram::new(golden_text(VERSION)).unwrap());
     std::fs::write(folder("golden").join(format!("v{VERSION}.fhebc")), &golden).unwrap();
+    let interface = codec::read_interface(&golden[..], DEFAULT_LIMIT).unwrap();
+    let text = ron::ser::to_string_pretty(interface.spec(), ron::ser::PrettyConfig::new()).unwrap();
+    std::fs::write(folder("golden").join("interface-v1.ron"), text + "\n").unwrap();
+    std::fs::write(folder("golden").join("interface-v1.fhei"), codec::encode_interface(&interface)).unwrap();
     let mut expected = BTreeMap::new();
     for (name, bytes) in corrupt(&golden) {
         std::fs::write(folder("corrupt").join(name), &bytes).unwrap();

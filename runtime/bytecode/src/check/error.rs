@@ -141,6 +141,8 @@ pub(super) enum Fault {
     PerChannel { field: &'static str, found: usize, needed: usize },
     #[error("range {0} is not two finite numbers in order")]
     Interval(Interval),
+    #[error("prediction {0} is negative or not finite")]
+    Prediction(f64),
     #[error("peak {0} is negative or not finite")]
     Peak(f64),
     #[error(

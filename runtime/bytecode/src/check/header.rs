@@ -1,15 +1,35 @@
-//! The description of input and output.
+//! The description of input and output, and what the program says of its layers and itself.
 
 use super::error::Fault;
 use crate::ids::LayoutId;
 use crate::layout::Layout;
-use crate::program::ProgramSpec;
+use crate::program::{InputSpec, OutputSpec, Prediction, ProgramSpec};
 
-/// What is wrong with layouts, preprocessing, labels, ranges and peaks.
+/// What is wrong with ends, peaks and predictions.
 pub(super) fn header(spec: &ProgramSpec, layouts: &[Layout]) -> Vec<Fault> {
+    let mut faults = ends(&spec.input, &spec.output, layouts);
+    let peaks = spec.layers.iter().map(|layer| layer.peak);
+    faults.extend(peaks.filter(|peak| !(peak.is_finite() && *peak >= 0.0)).map(Fault::Peak));
+    let layers = spec.layers.iter().flat_map(|layer| [layer.seconds, layer.error]);
+    let numbers = predicted(&spec.prediction).into_iter().chain(layers);
+    faults.extend(bad_prediction(numbers));
+    faults
+}
+
+/// The numbers of a prediction.
+pub(super) fn predicted(prediction: &Prediction) -> [f64; 3] {
+    [prediction.seconds, prediction.encode_seconds, prediction.max_abs_error]
+}
+
+/// The first number that cannot be a prediction.
+pub(super) fn bad_prediction(numbers: impl IntoIterator<Item = f64>) -> Option<Fault> {
+    numbers.into_iter().find(|v| !(v.is_finite() && *v >= 0.0)).map(Fault::Prediction)
+}
+
+/// What is wrong with layouts, preprocessing, labels and ranges of input and output.
+pub(super) fn ends(input: &InputSpec, output: &OutputSpec, layouts: &[Layout]) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let input = &spec.input;
-    for id in [input.layout, spec.output.layout] {
+    for id in [input.layout, output.layout] {
         if id.index() >= layouts.len() {
             faults.push(Fault::Missing { what: format!("layout {id}") });
         }
@@ -21,15 +41,13 @@ pub(super) fn header(spec: &ProgramSpec, layouts: &[Layout]) -> Vec<Fault> {
     let preprocessing = &input.preprocessing;
     faults.extend(per_channel(input.layout, "mean", preprocessing.mean.len()));
     faults.extend(per_channel(input.layout, "std", preprocessing.std.len()));
-    faults.extend(per_channel(spec.output.layout, "labels", spec.output.labels.len()));
+    faults.extend(per_channel(output.layout, "labels", output.labels.len()));
     if preprocessing.mean.iter().any(|v| !v.is_finite()) {
         faults.push(Fault::NotFinite);
     }
     let bad = preprocessing.std.iter().find(|v| !(v.is_normal() && **v > 0.0));
     faults.extend(bad.map(|&v| Fault::Deviation(v)));
-    let ranges = [input.range, spec.output.range].into_iter().flatten();
+    let ranges = [input.range, output.range].into_iter().flatten();
     faults.extend(ranges.filter(|range| !range.is_ordered()).map(Fault::Interval));
-    let peaks = spec.layers.iter().map(|layer| layer.peak);
-    faults.extend(peaks.filter(|peak| !(peak.is_finite() && *peak >= 0.0)).map(Fault::Peak));
     faults
 }

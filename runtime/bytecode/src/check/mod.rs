@@ -15,6 +15,7 @@
 
 mod error;
 mod header;
+mod interface;
 mod keys;
 mod replay;
 
@@ -22,13 +23,15 @@ use crate::constants::Values;
 use crate::ids::{LayoutId, MapId, TensorId};
 use crate::layout::{Layout, LayoutSpec};
 use crate::linear::{Diagonals, Operand};
-use crate::params::{Level, Params};
+use crate::params::{Fingerprint, Level, Params};
 use crate::plan::ExpandedPlan;
 use crate::program::{LinearMap, Prediction, ProgramSpec};
 use crate::scale::Scale;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use error::{CheckError, CheckErrors, Place};
+pub(crate) use interface::check_interface;
 pub use keys::Keys;
 pub use replay::Fact;
 
@@ -50,6 +53,8 @@ pub struct CheckedProgram {
     maps: Vec<CheckedMap>,
     facts: Vec<Option<Fact>>,
     output: Fact,
+    /// Of the file, once it is known.
+    pub(crate) fingerprint: OnceLock<Fingerprint>,
 }
 
 impl CheckedProgram {
@@ -61,16 +66,30 @@ impl CheckedProgram {
         let Parts { params, layouts, maps } = Parts::new(&spec)?;
         let replayed = replay::replay(&spec, &params, &layouts, &maps)?;
         keys::check_keys(&spec, &replayed.keys)?;
-        Ok(Self { spec, params, layouts, maps, facts: replayed.facts, output: replayed.output })
+        Ok(Self {
+            spec,
+            params,
+            layouts,
+            maps,
+            facts: replayed.facts,
+            output: replayed.output,
+            fingerprint: OnceLock::new(),
+        })
     }
 
     /// Notes what the compiler expects, which the checker has no opinion about: the whole, and seconds and error
     /// of every layer.
     pub fn set_predictions(&mut self, prediction: Prediction, layers: &[(f64, f64)]) {
+        self.fingerprint = OnceLock::new();
         self.spec.prediction = prediction;
         for (layer, (seconds, error)) in self.spec.layers.iter_mut().zip(layers) {
             (layer.seconds, layer.error) = (*seconds, *error);
         }
+    }
+
+    /// The program as read from a file with this fingerprint.
+    pub(crate) fn with_fingerprint(self, fingerprint: Fingerprint) -> Self {
+        Self { fingerprint: OnceLock::from(fingerprint), ..self }
     }
 
     /// The program itself.
@@ -157,15 +176,7 @@ impl Parts {
         let params = Params::new(spec.params.clone())
             .map_err(|error| CheckErrors::new(vec![CheckError::at(Place::Header, error)]))?;
         let mut errors = Vec::new();
-        let checked_layout = |layout: &LayoutSpec| {
-            let layout = Layout::new(layout.clone()).map_err(|e| e.to_string())?;
-            match layout.slots() == params.slots() {
-                true => Ok(layout),
-                false => Err(format!("{} slots in a ring of {}", layout.slots(), params.slots())),
-            }
-        };
-        let checked = spec.layouts.iter().map(checked_layout).collect();
-        let layouts = sorted_out(checked, Place::Layout, &mut errors);
+        let layouts = checked_layouts(&spec.layouts, &params, &mut errors);
         if let Err(error) = spec.constants.check() {
             errors.push(CheckError::at(Place::Constants, error));
         }
@@ -178,6 +189,18 @@ impl Parts {
         }
         Err(CheckErrors::new(errors))
     }
+}
+
+/// The layouts that are well formed and of the ring's size.
+fn checked_layouts(specs: &[LayoutSpec], params: &Params, errors: &mut Vec<CheckError>) -> Vec<Layout> {
+    let checked = |layout: &LayoutSpec| {
+        let layout = Layout::new(layout.clone()).map_err(|e| e.to_string())?;
+        match layout.slots() == params.slots() {
+            true => Ok(layout),
+            false => Err(format!("{} slots in a ring of {}", layout.slots(), params.slots())),
+        }
+    };
+    sorted_out(specs.iter().map(checked).collect(), Place::Layout, errors)
 }
 
 fn checked_map(map: &LinearMap, layouts: &[Layout], spec: &ProgramSpec) -> Result<CheckedMap, String> {

@@ -4,7 +4,7 @@
 //! type; numbers, texts, ids, levels, scales and rotations are primitives of the format and stand for themselves.
 
 use super::DecodeError;
-use super::wire::{Reader, Wire, Writer};
+use super::wire::{Reader, Wire};
 
 /// A type of the wire and the live type that it stands for.
 pub(super) trait Frozen: Wire {
@@ -160,7 +160,7 @@ macro_rules! enums {
 }
 pub(super) use enums;
 
-/// A program of one version: sections with their tags, in the order of the file.
+/// Sections with their tags, in the order of the file.
 macro_rules! sections {
     ($(#[$attr:meta])* $name:ident { $($tag:literal $field:ident: $type:ty),* $(,)? }) => {
         $(#[$attr])*
@@ -169,21 +169,30 @@ macro_rules! sections {
         }
 
         impl $name {
+            /// How many sections.
+            #[allow(dead_code)]
+            pub(in crate::codec) const N_SECTIONS: usize = [$($tag),*].len();
+
             /// Reads the sections in order.
             pub(in crate::codec) fn read(
                 r: &mut $crate::codec::wire::Reader<'_>,
             ) -> Result<Self, $crate::codec::DecodeError> {
                 Ok($name { $($field: r.section($tag, $crate::codec::wire::Wire::get)?,)* })
             }
+
+            /// Writes the sections in order.
+            #[allow(dead_code)]
+            pub(in crate::codec) fn write<W: std::io::Write + ?Sized>(
+                &self,
+                w: &mut $crate::codec::stream::SectionWriter<'_, W>,
+            ) -> std::io::Result<()> {
+                $(w.section($tag, &|w| $crate::codec::wire::Wire::put(&self.$field, w))?;)*
+                Ok(())
+            }
         }
     };
 }
 pub(super) use sections;
-
-/// Writes a live value as a section of this frozen type.
-pub(super) fn put_section<T: Frozen>(w: &mut Writer, tag: &[u8; 4], live: &T::Live) {
-    w.section(tag, &|w| T::freeze(live).put(w));
-}
 
 /// Fails if anything follows the last section.
 pub(super) fn finished(r: &Reader<'_>) -> Result<(), DecodeError> {

@@ -5,17 +5,25 @@
 //! trusts no length, never panics whatever the bytes, and hands out only programs that passed the checker.
 
 mod frozen;
+mod interface;
 mod packed;
 mod scalars;
+mod stream;
 mod v1;
 mod v2;
 mod wire;
 
 use crate::check::{CheckErrors, CheckedProgram};
-use crate::params::{Fingerprint, Level, Params};
+use crate::params::{Fingerprint, Level, Params, ParamsSpec};
 use crate::program::ProgramSpec;
 use crate::scale::Scale;
-use wire::{Reader, Writer};
+use std::io::{self, Read, Write};
+use stream::{SectionWriter, Stream, collected};
+use wire::Reader;
+
+pub use interface::{
+    INTERFACE_LIMIT, INTERFACE_MAGIC, INTERFACE_VERSION, encode_interface, read_interface, write_interface,
+};
 
 /// First bytes of every program.
 pub const MAGIC: [u8; 8] = *b"FHEBC\r\n\x1a";
@@ -40,9 +48,18 @@ pub enum DecodeError {
         /// Bytes accepted.
         limit: u64,
     },
+    /// The operating system gave no bytes.
+    #[error("cannot be read: {0}")]
+    Read(io::ErrorKind),
     /// Some other kind of file.
     #[error("not a program file")]
     NotAProgram,
+    /// Some other kind of file.
+    #[error("neither an interface nor a program file")]
+    NotAnInterface,
+    /// A version from the future.
+    #[error("interface version {0} is not supported (this build reads up to {INTERFACE_VERSION})")]
+    InterfaceVersion(u32),
     /// A version from the future.
     #[error("program version {0} is not supported (this build reads up to {VERSION})")]
     Version(u32),
@@ -107,17 +124,32 @@ impl AnyVersion {
     }
 }
 
-/// The bytes of a program.
+/// Writes a program file, and gives its fingerprint.
+///
+/// # Errors
+/// When the bytes cannot be written.
+pub fn write_program(program: &CheckedProgram, out: &mut (impl Write + ?Sized)) -> io::Result<Fingerprint> {
+    let mut writer = SectionWriter::new(out, CHECKSUM_CONTEXT);
+    writer.raw(&MAGIC)?;
+    writer.raw(&VERSION.to_le_bytes())?;
+    writer.raw(&program.params().fingerprint().0)?;
+    v2::Program::freeze(program).write(&mut writer)?;
+    writer.finish().map(Fingerprint)
+}
+
+/// The bytes of a program file.
 pub fn encode(program: &CheckedProgram) -> Vec<u8> {
-    let mut writer = Writer::default();
-    writer.raw(&MAGIC);
-    writer.raw(&VERSION.to_le_bytes());
-    writer.raw(&program.params().fingerprint().0);
-    v2::write(program, &mut writer);
-    let mut bytes = writer.finish();
-    let checksum = checksum(&bytes);
-    bytes.extend_from_slice(&checksum);
-    bytes
+    collected(|bytes| write_program(program, bytes).map(drop))
+}
+
+/// The program in a file, checked.
+///
+/// # Errors
+/// When there are more than `limit` bytes, or they are damaged, malformed, or a program that fails the checker.
+pub fn read_program(input: impl Read, limit: u64) -> Result<CheckedProgram, DecodeError> {
+    let mut bytes = Vec::new();
+    let limit = Stream::new(input, limit).rest(&mut bytes)?;
+    decode(&bytes, limit)
 }
 
 /// The program in `bytes`, checked.
@@ -136,28 +168,34 @@ pub fn decode(bytes: &[u8], limit: u64) -> Result<CheckedProgram, DecodeError> {
         return Err(DecodeError::Version(version));
     }
     let (body, written) = bytes.split_at(bytes.len() - CHECKSUM_BYTES);
-    if checksum(body) != written {
+    let checksum = checksum(body);
+    if checksum != written {
         return Err(DecodeError::Checksum);
     }
-    decode_body(version, body)
+    decode_body(version, body, checksum)
 }
 
-fn decode_body(version: u32, body: &[u8]) -> Result<CheckedProgram, DecodeError> {
+fn decode_body(version: u32, body: &[u8], file: [u8; 32]) -> Result<CheckedProgram, DecodeError> {
     let mut found = [0; 32];
     found.copy_from_slice(&body[12..HEADER_BYTES]);
     let (program, output) = AnyVersion::read(version, &mut Reader::new(body, HEADER_BYTES))?.upgrade();
-    // A malformed parameter set is the checker's to report.
-    if let Ok(params) = Params::new(program.params.clone())
-        && params.fingerprint().0 != found
-    {
-        return Err(DecodeError::Fingerprint { found: Fingerprint(found), computed: params.fingerprint() });
-    }
+    checked_fingerprint(&program.params, Fingerprint(found))?;
     let program = CheckedProgram::new(program)?;
     match output {
         Some(output) if !output.holds(&program) => {
             Err(DecodeError::Output { level: program.output_level(), scale: program.output_scale() })
         }
-        _ => Ok(program),
+        _ => Ok(program.with_fingerprint(Fingerprint(file))),
+    }
+}
+
+/// Fails if the header does not name these parameters; malformed ones are the checker's to report.
+fn checked_fingerprint(params: &ParamsSpec, found: Fingerprint) -> Result<(), DecodeError> {
+    match Params::new(params.clone()) {
+        Ok(params) if params.fingerprint() != found => {
+            Err(DecodeError::Fingerprint { found, computed: params.fingerprint() })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -171,5 +209,7 @@ fn checksum(body: &[u8]) -> [u8; 32] {
     *blake3::Hasher::new_derive_key(CHECKSUM_CONTEXT).update(body).finalize().as_bytes()
 }
 
+#[cfg(test)]
+mod interface_tests;
 #[cfg(test)]
 mod tests;

@@ -3,18 +3,21 @@
 //! What did not change since version 1 keeps its frozen type.
 
 use super::DecodeError;
-use super::frozen::{Frozen, finished, put_section, sections, structs};
+use super::frozen::{Frozen, finished, sections, structs};
+use super::stream::SectionWriter;
 use super::v1;
-use super::wire::{Reader, Writer};
+use super::wire::Reader;
 use crate::check::CheckedProgram;
 use crate::ids::LayoutId;
-use crate::params::Level;
+use crate::interface::InterfaceSpec;
+use crate::params::{Fingerprint, Level};
 use crate::program::{self, ProgramSpec};
 use crate::scale::Scale;
+use std::io::{self, Write};
 
 sections! {
-    /// A program of version 2.
-    Program {
+    /// What a client needs: the first sections of a program, and those of an interface file.
+    Interface {
         b"PARM" params: v1::Params,
         b"ORIG" origin: v1::Origin,
         b"INPT" input: Input,
@@ -25,11 +28,23 @@ sections! {
         b"RELK" relin_level: Option<Level>,
         b"CONK" conjugation_level: Option<Level>,
         b"PRED" prediction: v1::Prediction,
+    }
+}
+
+sections! {
+    /// The other sections of a program.
+    Model {
         b"CNST" constants: v1::Constants,
         b"MAPS" maps: Vec<v1::LinearMap>,
         b"LAYR" layers: Vec<Layer>,
         b"CODE" instructions: Vec<v1::Instruction>,
     }
+}
+
+/// A program of version 2.
+pub(super) struct Program {
+    interface: Interface,
+    model: Model,
 }
 
 structs! {
@@ -47,51 +62,98 @@ structs! {
     Layer for program::LayerSpec { name: String, seconds: f64, error: f64, peak: f64 }
 }
 
-/// Writes the sections in order.
-pub(super) fn write(program: &CheckedProgram, w: &mut Writer) {
-    let spec = program.spec();
-    let fact = OutputFact { level: program.output_level(), scale: program.output_scale() };
-    put_section::<v1::Params>(w, b"PARM", &spec.params);
-    put_section::<v1::Origin>(w, b"ORIG", &spec.origin);
-    put_section::<Input>(w, b"INPT", &spec.input);
-    put_section::<Output>(w, b"OUTP", &spec.output);
-    put_section::<OutputFact>(w, b"OUTF", &fact);
-    put_section::<Vec<v1::Layout>>(w, b"LAYT", &spec.layouts);
-    put_section::<Vec<v1::RotationKey>>(w, b"ROTK", &spec.rotation_keys);
-    put_section::<Option<Level>>(w, b"RELK", &spec.relin_level);
-    put_section::<Option<Level>>(w, b"CONK", &spec.conjugation_level);
-    put_section::<v1::Prediction>(w, b"PRED", &spec.prediction);
-    put_section::<v1::Constants>(w, b"CNST", &spec.constants);
-    put_section::<Vec<v1::LinearMap>>(w, b"MAPS", &spec.maps);
-    put_section::<Vec<Layer>>(w, b"LAYR", &spec.layers);
-    put_section::<Vec<v1::Instruction>>(w, b"CODE", &spec.instructions);
-}
-
 impl Program {
+    /// What this version can say of a program.
+    pub(super) fn freeze(program: &CheckedProgram) -> Self {
+        let spec = program.spec();
+        let interface = Interface {
+            params: Frozen::freeze(&spec.params),
+            origin: Frozen::freeze(&spec.origin),
+            input: Frozen::freeze(&spec.input),
+            output: Frozen::freeze(&spec.output),
+            output_fact: OutputFact { level: program.output_level(), scale: program.output_scale() },
+            layouts: Frozen::freeze(&spec.layouts),
+            rotation_keys: Frozen::freeze(&spec.rotation_keys),
+            relin_level: spec.relin_level,
+            conjugation_level: spec.conjugation_level,
+            prediction: Frozen::freeze(&spec.prediction),
+        };
+        let model = Model {
+            constants: Frozen::freeze(&spec.constants),
+            maps: Frozen::freeze(&spec.maps),
+            layers: Frozen::freeze(&spec.layers),
+            instructions: Frozen::freeze(&spec.instructions),
+        };
+        Self { interface, model }
+    }
+
+    /// Writes the sections in order.
+    pub(super) fn write<W: Write + ?Sized>(&self, w: &mut SectionWriter<'_, W>) -> io::Result<()> {
+        self.interface.write(w)?;
+        self.model.write(w)
+    }
+
     /// Reads the sections to the last byte.
     pub(super) fn read_all(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let program = Self::read(r)?;
+        let program = Self { interface: Interface::read(r)?, model: Model::read(r)? };
         finished(r).map(|()| program)
     }
 
     /// The program in today's form, and what the file says of its output.
     pub(super) fn upgrade(self) -> (ProgramSpec, OutputFact) {
+        let Self { interface, model } = self;
         let spec = ProgramSpec {
+            params: interface.params.thaw(),
+            origin: interface.origin.thaw(),
+            input: interface.input.thaw(),
+            output: interface.output.thaw(),
+            layouts: interface.layouts.thaw(),
+            constants: model.constants.thaw(),
+            maps: model.maps.thaw(),
+            layers: model.layers.thaw(),
+            instructions: model.instructions.thaw(),
+            rotation_keys: interface.rotation_keys.thaw(),
+            relin_level: interface.relin_level,
+            conjugation_level: interface.conjugation_level,
+            prediction: interface.prediction.thaw(),
+        };
+        (spec, interface.output_fact)
+    }
+}
+
+impl Interface {
+    /// What this version can say of an interface.
+    pub(super) fn freeze(spec: &InterfaceSpec) -> Self {
+        Self {
+            params: Frozen::freeze(&spec.params),
+            origin: Frozen::freeze(&spec.origin),
+            input: Frozen::freeze(&spec.input),
+            output: Frozen::freeze(&spec.output),
+            output_fact: OutputFact { level: spec.output_level, scale: spec.output_scale },
+            layouts: Frozen::freeze(&spec.layouts),
+            rotation_keys: Frozen::freeze(&spec.rotation_keys),
+            relin_level: spec.relin_level,
+            conjugation_level: spec.conjugation_level,
+            prediction: Frozen::freeze(&spec.prediction),
+        }
+    }
+
+    /// The interface of a program file in today's form.
+    pub(super) fn upgrade(self, program: Fingerprint) -> InterfaceSpec {
+        InterfaceSpec {
+            program,
             params: self.params.thaw(),
             origin: self.origin.thaw(),
             input: self.input.thaw(),
             output: self.output.thaw(),
+            output_level: self.output_fact.level,
+            output_scale: self.output_fact.scale,
             layouts: self.layouts.thaw(),
-            constants: self.constants.thaw(),
-            maps: self.maps.thaw(),
-            layers: self.layers.thaw(),
-            instructions: self.instructions.thaw(),
             rotation_keys: self.rotation_keys.thaw(),
             relin_level: self.relin_level,
             conjugation_level: self.conjugation_level,
             prediction: self.prediction.thaw(),
-        };
-        (spec, self.output_fact)
+        }
     }
 }
 

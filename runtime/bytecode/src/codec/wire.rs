@@ -20,15 +20,6 @@ impl Writer {
         self.0.push(value as u8);
     }
 
-    /// A section: tag, length of eight bytes, content.
-    pub(super) fn section(&mut self, tag: &[u8; 4], content: &dyn Fn(&mut Writer)) {
-        let mut inner = Writer::default();
-        content(&mut inner);
-        self.raw(tag);
-        self.raw(&(inner.0.len() as u64).to_le_bytes());
-        self.0.append(&mut inner.0);
-    }
-
     pub(super) fn finish(self) -> Vec<u8> {
         self.0
     }
@@ -38,17 +29,24 @@ impl Writer {
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Bytes of the file before these.
+    before: usize,
     section: [u8; 4],
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
-        Self { bytes, at, section: *b"HEAD" }
+        Self { bytes, at, before: 0, section: *b"HEAD" }
+    }
+
+    /// Walks through a part of a file that begins at byte `before`.
+    pub(super) fn after(bytes: &'a [u8], before: usize) -> Self {
+        Self { bytes, at: 0, before, section: *b"HEAD" }
     }
 
     pub(super) fn error(&self, what: &'static str) -> DecodeError {
         let section = String::from_utf8_lossy(&self.section).into_owned();
-        DecodeError::Malformed { section, offset: self.at, what }
+        DecodeError::Malformed { section, offset: self.before.saturating_add(self.at), what }
     }
 
     pub(super) fn remaining(&self) -> usize {
@@ -116,7 +114,7 @@ impl<'a> Reader<'a> {
         let length = usize::try_from(length).ok().filter(|&n| n <= self.remaining());
         let length = length.ok_or_else(|| self.error("section exceeds the file"))?;
         let end = self.at + length;
-        let mut inner = Reader { bytes: &self.bytes[..end], at: self.at, section: *tag };
+        let mut inner = Reader { bytes: &self.bytes[..end], section: *tag, ..*self };
         let value = content(&mut inner)?;
         if inner.remaining() != 0 {
             return Err(inner.error("bytes left over"));
