@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from fhec_training.activation import convert
+from fhec_training.conversion import convert
 from fhec_training.models import build
 
 
@@ -31,7 +31,7 @@ class Recipe:
     def network(self) -> nn.Module:
         network = build(self.model, self.in_channels, self.n_classes, self.width)
         if self.activation == "poly":
-            convert(network, self.degree, self.c, self.bits)
+            convert(network, degree=self.degree, c=self.c, bits=self.bits)
         return network.to(memory_format=torch.channels_last)
 
 

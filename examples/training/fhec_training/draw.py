@@ -1,4 +1,4 @@
-"""Draws handwritten-looking digits from strokes: `python -m fhec_training.draw OUT_DIR`.
+"""Draws handwritten-looking digits from strokes: `python -m fhec_training draw OUT_DIR`.
 
 The pictures are 28x28 grey PNGs, white ink on black like MNIST, but they come from no data set: every digit is a few
 curves through the points below, written by several hands that differ in slant, pen, proportions and shapes.
@@ -109,10 +109,10 @@ def ink(paths: list[np.ndarray], pen: float) -> np.ndarray:
     return np.round(255 * grey).astype(np.uint8).reshape(SIZE, SIZE)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser("fhec-training draw", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    out = parser.parse_args().out
+    out = parser.parse_args(arguments).out
     out.mkdir(parents=True, exist_ok=True)
     with (out / "labels.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -122,7 +122,3 @@ def main() -> None:
                 path = out / f"{name}-{digit}.png"
                 Image.fromarray(draw(digit, hand)).save(path, optimize=True)
                 writer.writerow((path.name, digit))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Accuracy of a network as it will run encrypted: evaluation mode, no clipping.
 
-`python -m fhec_training.evaluate model.onnx --data mnist --data-dir DIR` measures exported files on the test set; several
+`python -m fhec_training evaluate model.onnx --data mnist --data-dir DIR` measures exported files on the test set; several
 files are also measured as an ensemble, which averages logits as the encrypted one does (paper §5.3).
 """
 
@@ -13,17 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from fhec_training.data import DATASETS, Description, Split, load
+from fhec_training.modes import evaluating
 
 
 @torch.no_grad()
 def logits(model: nn.Module, data: Split, description: Description, batch_size: int = 250) -> Tensor:
-    was_training = model.training
-    model.eval()
-    try:
-        parts = [model(_prepared(images, description)) for images in data.images.split(batch_size)]
-    finally:
-        model.train(was_training)
-    return torch.cat(parts)
+    with evaluating(model):
+        return torch.cat([model(_prepared(images, description)) for images in data.images.split(batch_size)])
 
 
 def accuracy(model: nn.Module, data: Split, description: Description) -> float:
@@ -46,12 +42,12 @@ def onnx_logits(path: Path, images: Tensor) -> Tensor:
     return torch.cat([torch.from_numpy(session.run(None, {name: image[None].numpy()})[0]) for image in images])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser("fhec-training evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("onnx", type=Path, nargs="+", help="one model, or the members of an ensemble")
     parser.add_argument("--data", choices=DATASETS, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     split = load(options.data, options.data_dir, "test")
     images = DATASETS[options.data].normalize(split.images)
     members = [onnx_logits(path, images) for path in options.onnx]
@@ -60,7 +56,3 @@ def main() -> None:
         rows.append((f"mean logits of {len(members)} members", torch.stack(members).mean(0)))
     for name, values in rows:
         print(f"{(values.argmax(1) == split.labels).float().mean().item():.2%}  {name}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Trains a network: `python -m fhec_training.train --model resnet20 --data cifar10 --data-dir DIR --out RUN`.
+"""Trains a network: `python -m fhec_training train --model resnet20 --data cifar10 --data-dir DIR --out RUN`.
 
 A run lives in its folder: `checkpoint.pt` (after every epoch; the same command goes on from there), `log.csv`,
 `accuracy.png` and `ranges.png`.
@@ -17,16 +17,18 @@ from torch import nn
 from torch.nn import functional as F
 
 from fhec_training import checkpoint, data, report
-from fhec_training.activation import activations, clip_range_penalty, input_ranges, warm_up
+from fhec_training.activation import activations, penalty as range_penalty, warm_up
 from fhec_training.checkpoint import Recipe
 from fhec_training.evaluate import accuracy
 from fhec_training.models import MODELS
+from fhec_training.noise import Noise
 from fhec_training.parallel import Group
+from fhec_training.ranges import input_ranges
 from fhec_training.schedule import Clock, one_cycle
+from fhec_training.tuning import GRADIENT_NORM, parameter_groups
 
-GRADIENT_NORM = 2.0
-"""Longer gradients are shortened to this: a quadratic network can take one bad step too many."""
-
+NOISE_IMAGES = 64
+"""Training images on which the effect of noise on the scores is measured before every epoch, for `--noise-report`."""
 
 EPOCH_TEST_IMAGES = 2000
 """Test images measured after every epoch but the last, which takes them all."""
@@ -57,7 +59,7 @@ class Run:
         self.network = self.recipe.network()
         start_batch_norms(self.network, options.bn_start)
         self.forward = torch.compile(self.network) if options.compile else self.network
-        self.optimizer = torch.optim.SGD(_parameter_groups(self.network, options.weight_decay), momentum=0.9, nesterov=True)
+        self.optimizer = torch.optim.SGD(parameter_groups(self.network, options.weight_decay), momentum=0.9, nesterov=True)
         self.epoch, seconds = 0, 0.0
         if self.path.exists():
             seconds = self._resume()
@@ -86,11 +88,13 @@ class Run:
         sums = torch.zeros(3)
         n_done, shown = 0, time.monotonic()
         self.network.train()
+        self.noise = self.noise_of_epoch()
         for step, indices in enumerate(data.batches(self.train_data, options.batch_size, generator, self.group.share)):
             if self.agreed_progress >= 1.0:
                 break
             lr = one_cycle(self.agreed_progress, options.lr)
-            sums += torch.tensor(self.step(indices, jitter, lr, zeta, self.epoch + (step + 1) / n_steps))
+            with self.noise.added_to(self.network):
+                sums += torch.tensor(self.step(indices, jitter, lr, zeta, self.epoch + (step + 1) / n_steps))
             n_done += 1
             if self.group.is_first and time.monotonic() - shown > 10:
                 shown = time.monotonic()
@@ -106,6 +110,15 @@ class Run:
         if self.group.is_first:
             self.finish_epoch(zeta, lr, *(sums / max(1, n_done)).tolist())
 
+    def noise_of_epoch(self) -> Noise:
+        """The noise to train for; what a report predicts is carried over to the weights as they are now."""
+        if self.options.noise_bits is not None:
+            return Noise.of_bits(self.options.noise_bits)
+        if self.options.noise_report is not None:
+            images = self.description.normalize(self.train_data.images[:NOISE_IMAGES])
+            return Noise.of_report(self.options.noise_report, self.network, images)
+        return Noise()
+
     def step(self, indices: torch.Tensor, jitter: torch.Generator, lr: float, zeta: float, epoch: float) -> list[float]:
         """One optimizer step; returns loss, penalty and accuracy of the batch over all processes."""
         options = self.options
@@ -120,8 +133,8 @@ class Run:
         labels = self.train_data.labels[indices]
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
             logits = self.forward(inputs)
-        loss = F.cross_entropy(logits.float(), labels, weight=self.class_weights)
-        penalty = clip_range_penalty(self.network)
+        loss = F.cross_entropy(self.noise.on_scores(logits.float()), labels, weight=self.class_weights)
+        penalty = range_penalty(self.network)
         self.optimizer.zero_grad(set_to_none=True)
         (loss + zeta * penalty).backward()
         right = (logits.argmax(1) == labels).float().mean()
@@ -174,15 +187,8 @@ def _class_weights(split: data.Split) -> torch.Tensor:
     return counts.mean() / counts
 
 
-def _parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, object]]:
-    """Weights decay; biases and batch-norm factors do not."""
-    weights = [p for p in network.parameters() if p.ndim > 1]
-    others = [p for p in network.parameters() if p.ndim <= 1]
-    return [{"params": weights, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
-
-
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser("fhec-training train", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--model", choices=MODELS, required=True)
     add("--data", choices=data.DATASETS, required=True)
@@ -208,6 +214,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--padding", type=int, default=4, help="largest random shift in pixels")
     add("--small-size", type=int, default=24, help="image size in the first part of the run")
     add("--small-until", type=float, default=0.0, help="part of the run on images of --small-size")
+    noise = parser.add_mutually_exclusive_group()
+    noise.add_argument("--noise-bits", type=float, help="train with Gaussian noise this many bits below the range of each value")
+    noise.add_argument("--noise-report", type=Path, help="train with the noise that this report of `fhec build --report` predicts")
     add("--seed", type=int, default=0)
     add("--bf16", action="store_true", help="bfloat16 autocast; pays off only where the CPU has such instructions")
     add("--compile", action="store_true", help="merge element-wise operations first: takes a minute and a C++ compiler, then 1.4 times as fast")
@@ -215,15 +224,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main() -> None:
-    options = parse()
+def main(arguments: list[str] | None = None) -> None:
+    options = parse(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     if options.processes > 1:
         torch.set_num_threads(1)
     group = Group(options.processes)
     Run(options, group).go()
     group.close()
-
-
-if __name__ == "__main__":
-    main()

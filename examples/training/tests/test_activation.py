@@ -6,8 +6,10 @@ torch = pytest.importorskip("torch", reason="torch is not installed: activation 
 
 from torch import nn  # noqa: E402
 
-from fhec_training.activation import PolyActivation, activations, clip_range_penalty, convert, warm_up  # noqa: E402
-from fhec_training.activation import horner, input_ranges  # noqa: E402
+from fhec_training.activation import PolyActivation, activations, horner, warm_up  # noqa: E402
+from fhec_training.activation import penalty as range_penalty  # noqa: E402
+from fhec_training.conversion import ConversionError, convert  # noqa: E402
+from fhec_training.ranges import input_ranges  # noqa: E402
 
 
 def reference(activation, z):
@@ -25,7 +27,7 @@ def test_fused_gradient_equals_autograd(degree):
     for fused in (True, False):
         z = (3 * torch.linspace(-1, 1, 50, dtype=torch.float64)).requires_grad_()
         if fused:
-            value, penalty = activation(z), clip_range_penalty(activation)
+            value, penalty = activation(z), range_penalty(activation)
         else:
             value, penalty = reference(activation, z)
         ((weights * value).sum() + 0.7 * penalty).backward()
@@ -37,7 +39,7 @@ def test_penalty_gradient_pulls_values_back_into_range():
     activation = PolyActivation()
     z = torch.tensor([-3.0, -1.0, 0.0, 1.0, 5.0], requires_grad=True)
     activation(z)
-    clip_range_penalty(activation).backward()
+    range_penalty(activation).backward()
     assert z.grad[0] < 0 < z.grad[4]
     assert z.grad[1:4].tolist() == [0, 0, 0]
 
@@ -49,30 +51,30 @@ def test_penalty_is_the_mean_over_layers_of_the_norm_before_clipping():
     first = 5.0  # (3, 0, -4)
     values = horner(model[0].coefficients, z.clamp(-2, 2))
     second = torch.linalg.vector_norm(values - values.clamp(-2, 2)).item()
-    assert clip_range_penalty(model).item() == pytest.approx((first + second) / 2)
+    assert range_penalty(model).item() == pytest.approx((first + second) / 2)
 
 
 def test_penalty_without_excess_has_zero_gradient():
     activation = PolyActivation()
     z = torch.tensor([0.5, -1.5], requires_grad=True)
     activation(z)
-    clip_range_penalty(activation).backward()
+    range_penalty(activation).backward()
     assert z.grad.tolist() == [0, 0]
 
 
 def test_penalty_forgets_the_previous_pass():
     activation = PolyActivation()
     activation(torch.tensor([4.0]))
-    assert clip_range_penalty(activation).item() == 2
+    assert range_penalty(activation).item() == 2
     activation(torch.tensor([0.0]))
-    assert clip_range_penalty(activation).item() == 0
+    assert range_penalty(activation).item() == 0
 
 
 def test_values_are_clipped_in_training_only():
     activation = PolyActivation()
     z = torch.tensor([-10.0, 10.0])
     inside = activation(z)
-    clip_range_penalty(activation)
+    range_penalty(activation)
     activation.eval()
     a = [x / 1024 for x in (192, 511, 240)]
     expected_inside = [a[0] + a[1] * x + a[2] * x * x for x in (-2, 2)]
@@ -87,7 +89,7 @@ def test_clipping_can_be_switched_off_while_the_penalty_stays():
     activation.clip = float("inf")
     z = torch.tensor([10.0])
     assert activation(z).item() == pytest.approx(horner(activation.coefficients, z).item())
-    assert clip_range_penalty(activation).item() == 8
+    assert range_penalty(activation).item() == 8
 
 
 def test_warm_up_is_the_published_sequence():
@@ -114,11 +116,11 @@ def test_convert_counts_each_use_of_a_shared_relu():
     model = convert(Twice())
     model(torch.tensor([4.0]))
     first, second = 2.0, horner(model.relu.coefficients, torch.tensor(2.0)).item() + 4 - 2
-    assert clip_range_penalty(model).item() == pytest.approx((first + second) / 2)
+    assert range_penalty(model).item() == pytest.approx((first + second) / 2)
 
 
 def test_convert_refuses_a_model_without_relu():
-    with pytest.raises(ValueError, match="no nn.ReLU"):
+    with pytest.raises(ConversionError, match="no nn.ReLU"):
         convert(nn.Linear(1, 1))
 
 

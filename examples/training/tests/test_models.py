@@ -6,7 +6,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed: model tests
 
 from torch import nn  # noqa: E402
 
-from fhec_training.activation import activations, convert  # noqa: E402
+from fhec_training.activation import activations  # noqa: E402
+from fhec_training.conversion import convert  # noqa: E402
 from fhec_training.models import build  # noqa: E402
 
 

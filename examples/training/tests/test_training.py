@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: training tests skipped")
 
 from fhec_training import checkpoint, data, train  # noqa: E402
+from fhec_training.activation import activations  # noqa: E402
 from fhec_training.parallel import Group  # noqa: E402
 from fhec_training.schedule import Clock, one_cycle  # noqa: E402
 
@@ -77,6 +78,20 @@ def test_batch_norms_start_where_they_are_told_and_zeta_without_warm_up(stripes)
     assert float(row.split(",")[4]) == 0.5 / 100
 
 
+def test_a_run_trains_for_the_noise_it_is_told(stripes):
+    report = {"predicted_error": 0.5, "layers": [{"ciphertext_products": k % 2, "error_share": 0.2} for k in range(7)]}
+    (stripes / "report.json").write_text(json.dumps(report))
+    for name, more in (("bits", ["--noise-bits", "4"]), ("report", ["--noise-report", str(stripes / "report.json")])):
+        run_options = options(stripes, "--epochs", "1", *more)
+        run_options.out = stripes / name
+        run = finished(run_options)
+        if name == "bits":
+            assert run.noise.bits == 4
+        else:
+            assert set(run.noise.inputs) == set(activations(run.network)) and run.noise.scores == pytest.approx(0.5 * 0.4**0.5)
+        assert all(a.noise == 0 for a in activations(run.network).values())
+
+
 def test_a_checkpoint_of_another_network_is_refused(stripes):
     finished(options(stripes, "--epochs", "1"))
     with pytest.raises(SystemExit, match="another network"):
@@ -119,7 +134,7 @@ def test_processes_share_a_batch_without_overlap():
 def test_export_round_trip_gives_the_same_logits_and_says_how_to_prepare_images(stripes):
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: export test skipped")
     onnx = pytest.importorskip("onnx")
-    from fhec_training.export import export
+    from fhec_training.onnx_export import export
 
     finished(options(stripes, "--epochs", "1"))
     recipe, network, _ = checkpoint.load(stripes / "run" / "checkpoint.pt")

@@ -1,4 +1,4 @@
-"""Networks written with ReLU modules; `fhec_training.activation.convert` makes them polynomial.
+"""Networks written with ReLU modules; `fhec_training.convert` makes them polynomial.
 
 `width` multiplies every channel count. All pooling is average pooling.
 """

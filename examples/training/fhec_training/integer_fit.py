@@ -1,20 +1,22 @@
-"""Quantization-aware polynomial fit of ReLU (paper §3.2), solved exactly over the integers.
+"""Quantization-aware polynomial fit of activations (paper §3.2), solved exactly over the integers.
 
 With b fractional bits and S = 2**b the sample grid is every multiple of 1/S in [-c, c]:
 
     x_k = k / S   for k = -n .. n,   n = floor(c * S)
 
-and the integer coefficients a_0 .. a_d minimize
+and for a function f the integer coefficients a_0 .. a_d minimize
 
-    F(a) = sum_k ( sum_j a_j * x_k**j  -  S * max(x_k, 0) )**2,   -S/2 <= a_j <= S/2 - 1.
+    F(a) = sum_k ( sum_j a_j * x_k**j  -  S * f(x_k) )**2,   low <= a_j <= high.
 
-The activation is p(x) = sum_j (a_j / S) * x**j. Among equally good vectors the lexicographically smallest
-(a_d, ..., a_0) is returned, so the answer is unique; the compiler's own fit (`--relu quadratic`) has the same definition.
+For ReLU the bounds are -S/2 and S/2 - 1, as in the paper, and the compiler's own fit (`--relu quadratic`) has the same
+definition; other functions have steeper slopes, and bounds of -4*S and 4*S that none of them meets. The activation is
+p(x) = sum_j (a_j / S) * x**j. Among equally good vectors the lexicographically smallest (a_d, ..., a_0) is returned, so the
+answer is unique.
 
-Everything is computed in rationals. The grid is symmetric, so F splits into one problem for the even
-coefficients and one for the odd ones; each is solved by branch and bound, whose bound is the minimum of the
-remaining real variables over their box. F is convex, so that bound is convex in the branching variable and the
-search walks outwards from its minimum and stops on either side at the first value that cannot win.
+Everything is computed in rationals; values of f are taken to 2**-40, which for ReLU is exact. The grid is symmetric, so
+F splits into one problem for the even coefficients and one for the odd ones; each is solved by branch and bound, whose
+bound is the minimum of the remaining real variables over their box. F is convex, so that bound is convex in the branching
+variable and the search walks outwards from its minimum and stops on either side at the first value that cannot win.
 """
 
 from __future__ import annotations
@@ -24,6 +26,11 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import floor
+
+from fhec_training.functions import Function
+
+_VALUE_BITS = 40
+"""Values of a function are integers over two to this power."""
 
 
 @dataclass(frozen=True)
@@ -48,45 +55,57 @@ class Quadratic:
         )
 
 
+def fit(function: str | Function = "relu", degree: int = 2, c: float = 2.0, bits: int = 10) -> tuple[int, ...]:
+    """Integer coefficients (a_0, ..., a_degree) of the best fit on [-c, c]; divide by 2**bits to use them."""
+    if degree < 1 or not 2 <= bits <= _VALUE_BITS or not 0 < c < float("inf"):
+        raise ValueError(f"need degree >= 1, 2 <= bits <= {_VALUE_BITS} and finite c > 0, got degree={degree}, bits={bits}, c={c}")
+    return _fit(function if isinstance(function, Function) else Function(function), degree, float(c), bits)
+
+
 @lru_cache(maxsize=None)
-def fit_relu(degree: int = 2, c: float = 2.0, bits: int = 10) -> tuple[int, ...]:
-    """Integer coefficients (a_0, ..., a_degree) of the best fit; divide by 2**bits to use them."""
-    if degree < 1 or bits < 2 or not c > 0:
-        raise ValueError(f"need degree >= 1, bits >= 2 and c > 0, got degree={degree}, bits={bits}, c={c}")
+def _fit(function: Function, degree: int, c: float, bits: int) -> tuple[int, ...]:
     scale = 1 << bits
-    low, high = -scale // 2, scale // 2 - 1
+    low, high = (-scale // 2, scale // 2 - 1) if function.name == "relu" else (-4 * scale, 4 * scale)
+    values = _values(function, c, scale)
     coefficients = [0] * (degree + 1)
     for parity in (0, 1):
         powers = list(range(parity, degree + 1, 2))
-        for power, value in zip(powers, _minimize(_objective(powers, c, scale), low, high)):
+        for power, value in zip(powers, _minimize(_objective(powers, values, scale), low, high)):
             coefficients[power] = value
     return tuple(coefficients)
 
 
-def squared_error(coefficients: tuple[int, ...], c: float, bits: int) -> Fraction:
+def squared_error(coefficients: tuple[int, ...], c: float, bits: int, function: Function = Function("relu")) -> Fraction:
     """F(a) of the module documentation, summed point by point: the slow and obvious oracle."""
     scale, degree = 1 << bits, len(coefficients) - 1
-    n = floor(Fraction(c) * scale)
-    # Every term is an integer over scale**degree; the powers of x = k/scale are put over that denominator.
-    lifted = [a * scale ** (degree - j) for j, a in enumerate(coefficients)]
+    values = _values(function, c, scale)
+    n = len(values) // 2
+    # Every term is an integer over scale**degree * 2**_VALUE_BITS; x = k/scale and the values are put over that denominator.
+    lifted = [(a * scale ** (degree - j)) << _VALUE_BITS for j, a in enumerate(coefficients)]
     total = 0
-    for k in range(-n, n + 1):
-        value = 0
+    for k, value in zip(range(-n, n + 1), values):
+        polynomial = 0
         for a in reversed(lifted):
-            value = value * k + a
-        total += (value - max(k, 0) * scale**degree) ** 2
-    return Fraction(total, scale ** (2 * degree))
+            polynomial = polynomial * k + a
+        total += (polynomial - value * scale ** (degree + 1)) ** 2
+    return Fraction(total, (scale**degree << _VALUE_BITS) ** 2)
 
 
-def _objective(powers: list[int], c: float, scale: int) -> Quadratic:
-    """F restricted to coefficients of one parity, up to the constant that the other parity decides."""
+@lru_cache(maxsize=None)
+def _values(function: Function, c: float, scale: int) -> tuple[int, ...]:
+    """f at every point of the grid, from -n to n."""
     n = floor(Fraction(c) * scale)
-    top = 2 * max(powers)
-    half_sums = [sum(k**p for k in range(1, n + 1)) for p in range(top + 1)]
-    both_signs = [2 * s if p else 2 * n + 1 for p, s in enumerate(half_sums)]
+    return tuple(round(function(k / scale) * (1 << _VALUE_BITS)) for k in range(-n, n + 1))
+
+
+def _objective(powers: list[int], values: tuple[int, ...], scale: int) -> Quadratic:
+    """F restricted to coefficients of one parity, up to the constant that the other parity decides."""
+    n = len(values) // 2
+    sums = {p: sum(k**p for k in range(-n, n + 1)) for p in {i + j for i in powers for j in powers}}
+    moments = (sum(k**i * value for k, value in zip(range(-n, n + 1), values)) for i in powers)
     return Quadratic(
-        h=tuple(tuple(Fraction(both_signs[i + j], scale ** (i + j)) for j in powers) for i in powers),
-        g=tuple(Fraction(sum(k ** (i + 1) for k in range(1, n + 1)), scale**i) for i in powers),
+        h=tuple(tuple(Fraction(sums[i + j], scale ** (i + j)) for j in powers) for i in powers),
+        g=tuple(Fraction(moment * scale, (1 << _VALUE_BITS) * scale**i) for i, moment in zip(powers, moments)),
         constant=Fraction(0),
     )
 
