@@ -1,4 +1,5 @@
-//! What the cross-crate tests and `cargo xtask` share: an ONNX writer, generated networks, the built binaries, a browser.
+//! What the cross-crate tests and `cargo xtask` share: an ONNX writer, generated networks (those of the level
+//! tables and random ones), the built binaries, a browser.
 //!
 //! Nothing here is part of the product: the compiler reads ONNX, it never writes it.
 
@@ -6,5 +7,6 @@
 
 pub mod binaries;
 pub mod browser;
+pub mod differential;
 pub mod models;
 pub mod onnx;

@@ -1,0 +1,167 @@
+//! One network: built, evaluated under encryption inside and outside its range, compared.
+
+use std::ops::RangeInclusive;
+
+use fhe_bytecode::params::LOG_N_RANGE;
+use fhe_runtime::ckks::SeedSource;
+use fhe_runtime::vm::{Options, Silent, Trial};
+use fhec::import::Oracle;
+use fhec_ir::{MemberIdx, evaluate};
+use fhec_tests::differential::{Drawn, Network};
+
+use crate::compile::compile;
+
+/// What single precision may lose of the largest score.
+const SINGLE_PRECISION: f64 = 2e-3;
+/// Memory of an evaluation, in bytes.
+pub(crate) const MEMORY: u64 = 4 << 30;
+
+/// Ring degrees that a build may choose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rings {
+    /// Protect nothing, from 2^9 on.
+    Toy,
+    /// As by default.
+    Secure,
+}
+
+impl Rings {
+    pub(crate) fn log_n(self) -> RangeInclusive<u32> {
+        match self {
+            Self::Toy => 9..=11,
+            Self::Secure => LOG_N_RANGE,
+        }
+    }
+}
+
+/// How far from the calibrated range an input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// One of the inputs for calibration, or one like them.
+    Within,
+    /// Half as large again.
+    Beyond,
+    /// Ten times as large.
+    Far,
+}
+
+impl Place {
+    fn factor(self) -> f64 {
+        match self {
+            Self::Within => 1.0,
+            Self::Beyond => 1.5,
+            Self::Far => 10.0,
+        }
+    }
+}
+
+/// One encrypted evaluation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evaluation {
+    pub(crate) place: Place,
+    /// Largest error, in units of what is allowed.
+    pub(crate) ratio: f64,
+    /// The user was told that the result is out of range.
+    pub(crate) is_flagged: bool,
+}
+
+impl Evaluation {
+    pub(crate) fn is_right(&self) -> bool {
+        self.ratio <= 1.0
+    }
+
+    /// Wrong, and nobody said so; inside the range, wrong is wrong.
+    pub(crate) fn is_fault(&self) -> bool {
+        !self.is_right() && (!self.is_flagged || self.place == Place::Within)
+    }
+}
+
+/// What became of a network.
+#[derive(Clone, Debug)]
+pub(crate) enum Verdict {
+    /// It was built and evaluated.
+    Evaluated { log_n: u32, evaluations: Vec<Evaluation> },
+    /// It was not built.
+    Refused(String),
+    /// The references disagree, before anything is encrypted.
+    Misread(String),
+}
+
+/// Builds a network and evaluates it.
+pub(crate) fn judge(drawn: &Drawn, rings: Rings) -> Verdict {
+    let bytes = drawn.network.to_onnx();
+    let compiled = match compile(bytes.clone(), drawn.calibration.as_deref(), rings) {
+        Ok(compiled) => compiled,
+        Err(text) => return Verdict::Refused(text),
+    };
+    let program = &compiled.built.program;
+    let oracle = match Oracle::from_bytes(&bytes, &compiled.imported) {
+        Ok(oracle) => oracle,
+        Err(error) => return Verdict::Misread(error.to_string()),
+    };
+    let mut seeds = SeedSource::deterministic(drawn.seed);
+    let trial = Trial::new(program, Options { memory: MEMORY, n_evaluations: 4 }, &mut seeds).unwrap();
+    let bound = program.spec().prediction.max_abs_error;
+    let mut evaluations = Vec::new();
+    for (place, input) in inputs(drawn) {
+        let expected = drawn.network.scores(&input);
+        let size = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+        let clear = evaluate(&compiled.imported.graph, &[&input], MemberIdx::FIRST).unwrap().remove(0).data;
+        let tract = oracle.run(&[&input]).unwrap().remove(0);
+        if place == Place::Within {
+            for (name, other) in [("the clear evaluator", &clear), ("tract", &tract)] {
+                let off = worst(other, &expected);
+                if off > SINGLE_PRECISION * size {
+                    return Verdict::Misread(format!("{name} is off by {off:.1e} of {size:.1e}"));
+                }
+            }
+        }
+        let found = trial.run(&input, &mut seeds, &Silent).unwrap().decrypted;
+        let allowed = bound * growth(drawn, &input) + worst(&tract, &expected);
+        // Beyond what single precision holds nothing is right.
+        let ratio = if allowed.is_finite() { worst(&found, &tract) / allowed } else { f64::INFINITY };
+        evaluations.push(Evaluation { place, ratio, is_flagged: false });
+    }
+    Verdict::Evaluated { log_n: program.params().log_n(), evaluations }
+}
+
+/// Two inputs of the kind that the network is made for, one beyond that and one far beyond.
+fn inputs(drawn: &Drawn) -> Vec<(Place, Vec<f64>)> {
+    let take = |place: Place, index: usize| {
+        let scaled = drawn.fresh[index].iter().map(|x| f64::from((x * place.factor()) as f32)).collect();
+        (place, scaled)
+    };
+    vec![take(Place::Within, 0), take(Place::Within, 1), take(Place::Beyond, 2), take(Place::Far, 0)]
+}
+
+/// How much more an error inside the network may do to the scores than inside its range: arguments of activations that are
+/// `r` times as large make their slopes `r^(d - 1)` times as steep.
+fn growth(drawn: &Drawn, input: &[f64]) -> f64 {
+    let usual = peaks(&drawn.network, drawn.fresh.iter().chain(drawn.calibration.iter().flatten()));
+    let here = peaks(&drawn.network, std::iter::once(&input.to_vec()));
+    let mut growth = 1.0;
+    for (index, poly) in drawn.network.activations() {
+        let argument = drawn.network.layers[index].of[0].0;
+        let ratio = here[argument] / usual[argument].max(f64::MIN_POSITIVE);
+        growth *= ratio.max(1.0).powi(poly.degree() as i32 - 1);
+    }
+    growth
+}
+
+/// The largest number of every value.
+fn peaks<'a>(network: &Network, inputs: impl Iterator<Item = &'a Vec<f64>>) -> Vec<f64> {
+    let mut peaks = vec![0.0; network.layers.len() + 1];
+    for input in inputs {
+        for (peak, value) in peaks.iter_mut().zip(network.evaluate(input)) {
+            *peak = value.peak().max(*peak);
+        }
+    }
+    peaks
+}
+
+/// The largest difference; numbers that are none differ by infinity.
+pub(crate) fn worst(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let differences = a.iter().zip(b).map(|(x, y)| (x - y).abs());
+    differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) })
+}

@@ -1,0 +1,122 @@
+//! Statistics over many networks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use fhec_tests::differential::{Limits, Temper, draw};
+use rayon::prelude::*;
+
+use crate::judge::{Place, Rings, Verdict, judge};
+
+/// Share of networks that may be refused.
+const MOST_REFUSED: f64 = 0.02;
+
+/// One network and what became of it.
+struct Case {
+    seed: u64,
+    words: String,
+    verdict: Verdict,
+}
+
+pub(crate) struct Tally {
+    title: String,
+    cases: Vec<Case>,
+}
+
+impl Tally {
+    /// Draws and judges the networks of many seeds.
+    pub(crate) fn of(seeds: Range<u64>, temper: Temper, limits: &Limits, rings: Rings) -> Self {
+        let case = |seed: u64| {
+            let drawn = draw(seed, temper, limits);
+            let calibrated = if drawn.calibration.is_some() { "calibrated" } else { "made-up inputs" };
+            let words = format!("{} ({calibrated})", drawn.network);
+            Case { seed, words, verdict: judge(&drawn, rings) }
+        };
+        let title = format!("{temper:?} networks of seeds {seeds:?}, rings {:?}", rings.log_n());
+        Self { title, cases: seeds.into_par_iter().map(case).collect() }
+    }
+
+    fn faults(&self) -> impl Iterator<Item = &Case> {
+        self.cases.iter().filter(|case| case.is_fault())
+    }
+
+    fn refusals(&self) -> impl Iterator<Item = (&Case, &String)> {
+        self.cases.iter().filter_map(|case| match &case.verdict {
+            Verdict::Refused(text) => Some((case, text)),
+            Verdict::Evaluated { .. } | Verdict::Misread(_) => None,
+        })
+    }
+
+    /// Nothing beyond the bound, nothing silently wrong, hardly anything refused.
+    pub(crate) fn assert_good(&self) {
+        let seeds: Vec<u64> = self.faults().map(|case| case.seed).collect();
+        assert!(seeds.is_empty(), "{}: wrong or unflagged at seeds {seeds:?}", self.title);
+        let refused = self.refusals().count() as f64 / self.cases.len().max(1) as f64;
+        assert!(refused <= MOST_REFUSED, "{}: {:.1} % refused", self.title, 100.0 * refused);
+    }
+}
+
+impl Case {
+    fn is_fault(&self) -> bool {
+        match &self.verdict {
+            Verdict::Evaluated { evaluations, .. } => evaluations.iter().any(|e| e.is_fault()),
+            Verdict::Misread(_) => true,
+            Verdict::Refused(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.title)?;
+        let mut rings: BTreeMap<u32, usize> = BTreeMap::new();
+        for case in &self.cases {
+            if let Verdict::Evaluated { log_n, .. } = case.verdict {
+                *rings.entry(log_n).or_default() += 1;
+            }
+        }
+        writeln!(
+            f,
+            "  {} networks, {} refused; by ring degree {rings:?}",
+            self.cases.len(),
+            self.refusals().count()
+        )?;
+        for place in [Place::Within, Place::Beyond, Place::Far] {
+            let all = || {
+                self.cases.iter().flat_map(|case| match &case.verdict {
+                    Verdict::Evaluated { evaluations, .. } => evaluations.as_slice(),
+                    Verdict::Refused(_) | Verdict::Misread(_) => &[],
+                })
+            };
+            let here = || all().filter(|e| e.place == place);
+            writeln!(
+                f,
+                "  {place:?}: {} evaluations, {} right, {} flagged, {} faults; largest error of the right ones {:.2} of the bound",
+                here().count(),
+                here().filter(|e| e.is_right()).count(),
+                here().filter(|e| e.is_flagged).count(),
+                here().filter(|e| e.is_fault()).count(),
+                here().filter(|e| e.is_right()).map(|e| e.ratio).fold(0.0, f64::max),
+            )?;
+        }
+        for case in self.faults() {
+            match &case.verdict {
+                Verdict::Evaluated { log_n, evaluations } => {
+                    let ratios: Vec<String> =
+                        evaluations.iter().map(|e| format!("{:?} {:.2}", e.place, e.ratio)).collect();
+                    let ratios = ratios.join(", ");
+                    writeln!(f, "  seed {} at 2^{log_n}: {ratios} of the bound: {}", case.seed, case.words)?;
+                }
+                Verdict::Misread(text) => {
+                    writeln!(f, "  seed {}: misread, {text}: {}", case.seed, case.words)?;
+                }
+                Verdict::Refused(_) => {}
+            }
+        }
+        for (case, text) in self.refusals() {
+            writeln!(f, "  seed {}: refused, {text}: {}", case.seed, case.words)?;
+        }
+        Ok(())
+    }
+}
