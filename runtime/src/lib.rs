@@ -1,8 +1,8 @@
-//! The runtime: leveled RNS-CKKS and the machine that runs compiled programs on it.
-#![deny(unsafe_code)]
+//! The command `fhe-run`: client and server of encrypted inference over files.
+#![forbid(unsafe_code)]
 
-pub mod ckks;
 pub mod cli;
-pub mod files;
-pub mod ring;
-pub mod vm;
+pub mod store;
+mod trial;
+
+pub use trial::{Outcome, Trial, TrialError, clear_output};

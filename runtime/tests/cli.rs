@@ -1,6 +1,6 @@
 //! The real binary in temporary folders.
 
-#[path = "common/toy.rs"]
+#[path = "../machine/tests/common/toy.rs"]
 mod toy;
 
 use std::path::{Path, PathBuf};

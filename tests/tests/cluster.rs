@@ -5,8 +5,9 @@ use std::fmt::Write;
 
 use fhe_bytecode::clear::ClearProgram;
 use fhe_bytecode::{Layout, TensorData, codec};
-use fhe_runtime::ckks::SeedSource;
-use fhe_runtime::vm::{Options, Silent, Trial};
+use fhe_machine::{Options, Silent};
+use fhe_runtime::Trial;
+use fhe_secret::SeedSource;
 use fhec::cluster::{ClusterOptions, Method, Order, cluster_model};
 use fhec::emit::Labels;
 use fhec::lower::{Circuit, eval};

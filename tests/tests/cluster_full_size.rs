@@ -1,7 +1,8 @@
 //! Clustering and ensembles of a ResNet-20 at full size and 128 bits of security: what they do to the time of one image.
 
-use fhe_runtime::ckks::SeedSource;
-use fhe_runtime::vm::{Options, Silent, Trial};
+use fhe_machine::{Options, Silent};
+use fhe_runtime::Trial;
+use fhe_secret::SeedSource;
 use fhec::cluster::{ClusterOptions, Method, Order};
 use fhec::emit::Labels;
 use fhec::import::{ImportOptions, import_bytes};

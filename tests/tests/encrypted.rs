@@ -9,8 +9,11 @@ use std::sync::Arc;
 use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::ClearProgram;
 use fhe_bytecode::params::LOG_N_RANGE;
-use fhe_runtime::ckks::{Context, SecretKey, SeedSource};
-use fhe_runtime::vm::{Client, EvaluationKeys, Machine, Options, Silent, Trial, key_request};
+use fhe_ckks::{Context, key_request};
+use fhe_client::Client;
+use fhe_machine::{Machine, Options, Silent};
+use fhe_runtime::Trial;
+use fhe_secret::{SecretKey, SeedSource};
 use fhec::emit::Labels;
 use fhec::pipeline::{BuildOptions, LayoutChoice, build};
 use fhec::report::{BuildReport, Measured};
@@ -23,8 +26,7 @@ fn decrypted(program: &CheckedProgram, input: &[f64]) -> Vec<f64> {
     let context = Context::new(program.params().clone()).unwrap();
     let mut seeds = SeedSource::deterministic(7);
     let secret = SecretKey::generate(&context, &mut seeds).unwrap();
-    let keys =
-        EvaluationKeys::generate(&context, &secret, &key_request(&context, program), &mut seeds).unwrap();
+    let keys = secret.evaluation_keys(&context, &key_request(&context, program), &mut seeds).unwrap();
     let client = Client::new(program, Arc::clone(&context), secret).unwrap();
     let fresh = client.encrypt(input, &mut seeds).unwrap();
     let machine =
@@ -179,7 +181,9 @@ fn build_report_compares_predicted_and_measured_time() {
     let trial =
         Trial::new(&built.program, Options { memory: 4 << 30, n_evaluations: 1 }, &mut seeds).unwrap();
     let profile = trial.run(&[0.5; 144], &mut seeds, &Silent).unwrap().profile;
-    let measured = Measured::new(profile.to_json().to_string().as_bytes(), &built.program).unwrap();
+    let measured =
+        Measured::new(fhe_runtime::cli::profile_json(&profile).to_string().as_bytes(), &built.program)
+            .unwrap();
     let mut report = BuildReport::new(&built, 0);
     report.compare(&measured);
     assert!(report.measured_seconds.is_some_and(|s| s > 0.0));

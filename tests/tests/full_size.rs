@@ -1,7 +1,8 @@
 //! Networks of the level tables from ONNX to a decrypted result, at full size and 128 bits of security.
 
-use fhe_runtime::ckks::SeedSource;
-use fhe_runtime::vm::{Options, Silent, Trial};
+use fhe_machine::{Options, Silent};
+use fhe_runtime::Trial;
+use fhe_secret::SeedSource;
 use fhec::emit::Labels;
 use fhec::import::{ImportOptions, import_bytes};
 use fhec::pipeline::{BuildOptions, LayoutChoice, build};

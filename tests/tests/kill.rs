@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, program_fingerprint};
 use fhe_bytecode::{CheckedProgram, Fingerprint};
-use fhe_runtime::ckks::Context;
-use fhe_runtime::files::{Expected, Role, read_ciphertexts, read_evaluation_keys, read_secret_key};
+use fhe_ckks::Context;
+use fhe_files::{Expected, Role};
+use fhe_runtime::store::{read_ciphertexts, read_evaluation_keys, read_secret_key};
 use fhec_tests::binaries::{command, succeed};
 use fhec_tests::models::random::Random;
 use fhec_tests::models::tiny::tiny;

@@ -4,8 +4,9 @@
 mod networks;
 
 use fhe_bytecode::{CheckedProgram, CostModel};
-use fhe_runtime::ckks::{Context, SecretKey, SeedSource};
-use fhe_runtime::vm::{EvaluationKeys, Machine, Options, key_request};
+use fhe_ckks::{Context, key_request};
+use fhe_machine::{Machine, Options};
+use fhe_secret::{SecretKey, SeedSource};
 use fhec::emit::Labels;
 use fhec::pipeline::{BuildError, BuildOptions, build};
 use fhec_ir::verify;
@@ -30,7 +31,7 @@ fn predicted_memory_is_what_the_machine_counts() {
     let mut seeds = SeedSource::deterministic(7);
     let secret = SecretKey::generate(&context, &mut seeds).unwrap();
     let request = key_request(&context, &program);
-    let keys = EvaluationKeys::generate(&context, &secret, &request, &mut seeds).unwrap();
+    let keys = secret.evaluation_keys(&context, &request, &mut seeds).unwrap();
     let options = Options { memory: 4 << 30, n_evaluations: 1 };
     let memory = Machine::new(&program, context, keys, options).unwrap().memory();
     let prediction = &program.spec().prediction;

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use fhe_bytecode::params::ntt_primes_below;
 use fhe_bytecode::{Params, ParamsSpec, Scale};
-use fhe_runtime::ckks::{Context, Evaluator, Rotation, RotationKeys, SecretKey, SeedSource};
+use fhe_ckks::{Context, Evaluator, Rotation};
+use fhe_secret::{SecretKey, SeedSource};
 
 fn main() -> Result<(), Box<dyn Error>> {
     // 128-bit parameters: log2(PQ) stays below the bound for N = 2^13, or `Params::new` refuses.
@@ -26,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let secret = SecretKey::generate(&context, &mut seeds)?;
     let steps: Vec<Rotation> = (0..slots.trailing_zeros()).map(|k| Rotation::new(1 << k, &context)).collect();
     let wanted: Vec<_> = steps.iter().map(|&step| (step, level)).collect();
-    let keys = RotationKeys::generate(&context, &secret, &wanted, &mut seeds)?;
+    let keys = secret.rotation_keys(&context, &wanted, &mut seeds)?;
     let values: Vec<f64> = (0..slots).map(|i| (i as f64 * 0.37).sin()).collect();
     let plain = context.encoder().encode(&values, Scale::from_log2(40.0), level)?;
     let encrypted = secret.encrypt(&context, &plain, &mut seeds)?;

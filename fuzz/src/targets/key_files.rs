@@ -1,15 +1,15 @@
 //! Key and ciphertext files in a ring of degree 32.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use fhe_bytecode::{Fingerprint, Level, Params, ParamsSpec, Scale, params::ntt_primes_below};
-use fhe_runtime::ckks::{Context, Rotation, SecretKey, SeedSource};
-use fhe_runtime::files::{
-    Ciphertexts, Expected, FileErrorKind, Role, Stored, decode_ciphertexts, decode_evaluation_keys,
-    decode_secret_key, write_ciphertexts, write_evaluation_keys, write_secret_key,
+use fhe_ckks::{Context, KeyRequest, KeyUse, Rotation};
+use fhe_client::{decode_secret_key, encode_secret_key};
+use fhe_files::{
+    Ciphertexts, Expected, FormatError, Role, Stored, decode_ciphertexts, decode_evaluation_keys,
+    encode_ciphertexts, encode_evaluation_keys,
 };
-use fhe_runtime::vm::{EvaluationKeys, KeyRequest, KeyUse};
+use fhe_secret::{SecretKey, SeedSource};
 use fhec_tests::models::random::Random;
 
 use crate::mutate;
@@ -34,7 +34,7 @@ struct Seed {
 
 impl Seed {
     /// Makes a key and has `write` make a file with it.
-    fn new(write: impl FnOnce(&Path, &Context, &SecretKey)) -> Self {
+    fn new(write: impl FnOnce(&mut Vec<u8>, &Context, &SecretKey)) -> Self {
         let log_n = 5;
         let mut towers = ntt_primes_below(30, log_n, 2, &[]).expect("small primes");
         towers.extend(ntt_primes_below(22, log_n, 1, &towers).expect("small primes"));
@@ -42,10 +42,9 @@ impl Seed {
         let spec = ParamsSpec { log_n, towers, special_primes, digit_size: 1, insecure: false, toy: true };
         let context = Context::new(Params::new(spec).expect("toy parameters")).expect("a toy context");
         let key = SecretKey::generate(&context, &mut SeedSource::deterministic(1)).expect("a key");
-        let folder = tempfile::tempdir().expect("a folder for one file");
-        let path = folder.path().join("file");
-        write(&path, &context, &key);
-        Self { data: std::fs::read(path).expect("the file just written"), context }
+        let mut data = Vec::new();
+        write(&mut data, &context, &key);
+        Self { data, context }
     }
 
     /// The file, changed; in half of the cases its length and hash are right.
@@ -62,7 +61,7 @@ impl Seed {
     }
 }
 
-fn outcome<T>(read: Result<T, FileErrorKind>) -> Option<()> {
+fn outcome<T>(read: Result<T, FormatError>) -> Option<()> {
     // Every error must be printable.
     read.map(drop).inspect_err(|e| assert!(!e.to_string().is_empty())).ok()
 }
@@ -74,7 +73,9 @@ fn memory_bound(len: usize) -> usize {
 
 impl SecretKeys {
     pub(super) fn new() -> Self {
-        Self(Seed::new(|path, context, key| write_secret_key(path, context, key).expect("a file")))
+        Self(Seed::new(|data, context, key| {
+            data.extend_from_slice(&encode_secret_key(context, key).expect("a file"));
+        }))
     }
 }
 
@@ -101,14 +102,14 @@ impl Target for SecretKeys {
 
 impl EvaluationKeyFiles {
     pub(super) fn new() -> Self {
-        Self(Seed::new(|path, context, key| {
+        Self(Seed::new(|data, context, key| {
             let mut request = KeyRequest::default();
             request.add(KeyUse::Relinearize, Level(1));
             request.add(KeyUse::Rotate(Rotation::new(3, context)), Level(2));
             request.add(KeyUse::Rotate(Rotation::conjugation(context)), Level(0));
             let seeds = &mut SeedSource::deterministic(2);
-            let keys = EvaluationKeys::generate(context, key, &request, seeds).expect("keys");
-            write_evaluation_keys(path, context, &keys).expect("a file");
+            let keys = key.evaluation_keys(context, &request, seeds).expect("keys");
+            encode_evaluation_keys(data, context, &keys).expect("a file");
         }))
     }
 }
@@ -122,7 +123,7 @@ impl Target for EvaluationKeyFiles {
     }
 
     fn read(&self, input: &[u8]) -> Option<()> {
-        outcome(decode_evaluation_keys(input, &self.0.context))
+        outcome(decode_evaluation_keys(input, input.len() as u64, &self.0.context))
     }
 
     fn memory_bound(&self, len: usize) -> usize {
@@ -142,7 +143,7 @@ fn expected() -> Expected {
 
 impl CiphertextFiles {
     pub(super) fn new() -> Self {
-        Self(Seed::new(|path, context, key| {
+        Self(Seed::new(|data, context, key| {
             let expected = expected();
             let mut seeds = SeedSource::deterministic(3);
             let values = vec![0.5; context.slots()];
@@ -153,7 +154,7 @@ impl CiphertextFiles {
                 .map(|_| vec![Stored::Seeded(fresh()), Stored::Full(fresh().expand(context))])
                 .collect();
             let ciphertexts = Ciphertexts { key_id: key.id(), samples };
-            write_ciphertexts(path, context, &expected, &ciphertexts).expect("a file");
+            encode_ciphertexts(data, context, &expected, &ciphertexts).expect("a file");
         }))
     }
 }
@@ -167,7 +168,7 @@ impl Target for CiphertextFiles {
     }
 
     fn read(&self, input: &[u8]) -> Option<Ciphertexts> {
-        let read = decode_ciphertexts(input, &self.0.context, &expected());
+        let read = decode_ciphertexts(input, input.len() as u64, &self.0.context, &expected());
         read.inspect_err(|e| assert!(!e.to_string().is_empty())).ok()
     }
 

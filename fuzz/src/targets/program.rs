@@ -8,8 +8,11 @@ use std::sync::Arc;
 use fhe_bytecode::clear::ClearProgram;
 use fhe_bytecode::codec::{self, DEFAULT_LIMIT, DecodeError};
 use fhe_bytecode::{CheckedProgram, ProgramSpec};
-use fhe_runtime::ckks::{Context, SecretKey, SeedSource};
-use fhe_runtime::vm::{Client, EvaluationKeys, Machine, Options, Silent, VmError, key_request};
+use fhe_ckks::{Context, key_request};
+use fhe_client::Client;
+use fhe_machine::{Machine, Options, Silent};
+use fhe_runtime::TrialError;
+use fhe_secret::{SecretKey, SeedSource};
 use fhec::pipeline::LayoutChoice;
 use fhec_tests::models::random::Random;
 use serde_json::Value;
@@ -110,19 +113,19 @@ fn is_small(program: &CheckedProgram) -> bool {
         && (0..spec.instructions.len()).all(|i| n_cts(i) <= MAX_CIPHERTEXTS)
 }
 
-fn evaluate(program: &CheckedProgram, input: &[f64]) -> Result<(), VmError> {
+fn evaluate(program: &CheckedProgram, input: &[f64]) -> Result<(), TrialError> {
     let context = Context::new(program.params().clone())?;
     let mut seeds = SeedSource::deterministic(1);
     let secret = SecretKey::generate(&context, &mut seeds)?;
     let request = key_request(&context, program);
-    let keys = EvaluationKeys::generate(&context, &secret, &request, &mut seeds)?;
+    let keys = secret.evaluation_keys(&context, &request, &mut seeds)?;
     let client = Client::new(program, Arc::clone(&context), secret)?;
     let options = Options { memory: 1 << 30, n_evaluations: 1 };
     let machine = Machine::new(program, Arc::clone(&context), keys, options)?;
     let fresh = client.encrypt(input, &mut seeds)?;
     let ciphertexts = fresh.iter().map(|ciphertext| ciphertext.expand(&context)).collect();
     let (result, _) = machine.run(ciphertexts, &Silent)?;
-    client.decrypt(&result).map(drop)
+    Ok(client.decrypt(&result).map(drop)?)
 }
 
 /// The same bytes with the checksum, and the fingerprint if the parameters are sound, made right.

@@ -14,7 +14,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
         "{} (program format {}, key and ciphertext format {})",
         env!("CARGO_PKG_VERSION"),
         fhe_bytecode::codec::VERSION,
-        crate::files::VERSION
+        fhe_files::VERSION
     )
 });
 

@@ -4,6 +4,8 @@ use comfy_table::{CellAlignment, Table};
 use fhe_bytecode::CheckedProgram;
 use fhe_host::memory::{peak_rss_bytes, processor_seconds};
 use fhe_host::show_bytes;
+use fhe_machine::{Options, Profile};
+use fhe_secret::SeedSource;
 
 use super::args::{Bench, TextFormat};
 use super::error::CliError;
@@ -12,8 +14,7 @@ use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
 use super::show::pretty;
 use super::{print, samples};
-use crate::ckks::SeedSource;
-use crate::vm::{Options, Profile, Trial};
+use crate::trial::Trial;
 
 /// Measures evaluations of one input under fresh keys.
 pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
@@ -96,7 +97,7 @@ impl LayerTime {
             let layers = program.spec().layers.iter().filter(|layer| layer.name == name);
             layers.map(|layer| layer.seconds).sum::<f64>() / threads
         };
-        let time = |(layer, share): (&str, crate::vm::Share)| Self {
+        let time = |(layer, share): (&str, fhe_machine::Share)| Self {
             layer: layer.to_owned(),
             predicted_seconds: predicted(layer),
             measured_seconds: share.seconds,

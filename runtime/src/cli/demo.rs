@@ -3,6 +3,8 @@
 use fhe_bytecode::CheckedProgram;
 use fhe_host::memory::peak_rss_bytes;
 use fhe_host::show_bytes;
+use fhe_machine::{Observer, Options, Profile};
+use fhe_secret::SeedSource;
 
 use super::args::{Demo, Infer, TextFormat};
 use super::error::CliError;
@@ -10,8 +12,7 @@ use super::program::{Program, insecurity};
 use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
 use super::{print, samples, show};
-use crate::ckks::SeedSource;
-use crate::vm::{Observer, Options, Outcome, Profile, Trial, VmError};
+use crate::trial::{Outcome, Trial, TrialError};
 
 /// Encrypts, evaluates and decrypts inputs under fresh keys.
 pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
@@ -30,7 +31,7 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
             let bar = Bar::new(&format!("input {} of {}", i + 1, inputs.len()), quiet);
             trial.run(&input.tensor, &mut seeds, &bar)
         })
-        .collect::<Result<Vec<Outcome>, VmError>>()?;
+        .collect::<Result<Vec<Outcome>, TrialError>>()?;
     let labels: Vec<_> = inputs.iter().map(|input| input.label).collect();
     let scores: Vec<_> = outcomes.iter().map(|outcome| outcome.decrypted.clone()).collect();
     let seconds: f64 = outcomes.iter().map(|outcome| outcome.eval_seconds).sum();
@@ -77,7 +78,7 @@ pub fn run_demo(
     label: Option<usize>,
     memory: u64,
     observer: &dyn Observer,
-) -> Result<DemoReport, VmError> {
+) -> Result<DemoReport, TrialError> {
     let mut seeds = SeedSource::os();
     let trial = Trial::new(program, Options { memory, n_evaluations: 1 }, &mut seeds)?;
     let outcome = trial.run(tensor, &mut seeds, observer)?;

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fhe_bytecode::codec::DecodeError;
+use fhe_ckks::CkksError;
+use fhe_client::ClientError;
 use fhe_input::InputError;
+use fhe_machine::VmError;
 
-use crate::ckks::CkksError;
-use crate::files::FileError;
-use crate::vm::VmError;
+use crate::store::FileError;
+use crate::trial::TrialError;
 
 /// Errors of the command line.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +22,9 @@ pub enum CliError {
     /// An input image or tensor.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// The client's side.
+    #[error(transparent)]
+    Client(#[from] ClientError),
     /// The machine.
     #[error(transparent)]
     Vm(#[from] VmError),
@@ -94,6 +99,11 @@ impl CliError {
         match self {
             Self::File(error) => error.kind.help(),
             Self::Input(error) => error.kind.help(),
+            Self::Client(ClientError::WrongParameters { .. }) => {
+                "make keys for this program with `fhe-run keygen`"
+            }
+            Self::Client(ClientError::Ckks(_)) => "encrypt values that the model was trained on",
+            Self::Client(_) => "encrypt the input for this very program",
             Self::Vm(error) => error.help(),
             Self::Ckks(_) => "check that the machine has randomness, and report it if it has",
             Self::ReadProgram { .. } => "check the name and the permissions of the file",
@@ -110,6 +120,16 @@ impl CliError {
             Self::SameFile { .. } => "give every file a name of its own",
             Self::Output(_) => "check where standard output goes and the space left there",
             Self::Threads(_) => "ask for fewer threads, or raise the limits of this process",
+        }
+    }
+}
+
+impl From<TrialError> for CliError {
+    fn from(error: TrialError) -> Self {
+        match error {
+            TrialError::Client(error) => Self::Client(error),
+            TrialError::Vm(error) => Self::Vm(error),
+            TrialError::Ckks(error) => Self::Ckks(error),
         }
     }
 }

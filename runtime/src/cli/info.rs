@@ -1,5 +1,6 @@
 //! `fhe-run info`: what a file is.
 
+use fhe_files::Kind;
 use serde_json::{Value, json};
 
 use super::args::{Info, TextFormat};
@@ -7,7 +8,7 @@ use super::error::CliError;
 use super::print;
 use super::program::Program;
 use super::show::pretty;
-use crate::files::{Kind, kind_of, read_header};
+use crate::store::{kind_of, read_header};
 
 /// Describes a program, key or ciphertext file.
 pub(crate) fn info(args: &Info) -> Result<(), CliError> {

@@ -9,6 +9,7 @@ mod demo;
 mod error;
 mod info;
 mod prediction;
+mod profile;
 mod program;
 mod progress;
 mod run;
@@ -29,6 +30,7 @@ use self::args::{Cli, Command, TextFormat};
 pub use self::demo::{DemoReport, run_demo};
 use self::error::BUG_HELP;
 pub use self::error::CliError;
+pub use self::profile::to_json as profile_json;
 
 /// Runs the command line and gives the exit code of the process.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {

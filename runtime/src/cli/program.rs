@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, program_fingerprint};
 use fhe_bytecode::{CheckedProgram, Fingerprint, Params};
+use fhe_files::{Expected, Role};
 
 use super::complain;
 use super::error::CliError;
-use crate::files::{Expected, Role};
 
 /// A program with the file it came from.
 pub(crate) struct Program {

@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use fhe_host::memory::rss_bytes;
 use fhe_host::show_bytes;
+use fhe_machine::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use crate::vm::{Observer, Progress};
 
 /// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -5,11 +5,12 @@ use std::path::Path;
 use fhe_host::Content;
 use fhe_host::memory::{available_bytes, limit_bytes};
 use fhe_host::show_bytes;
+use fhe_machine::{Machine, Profile};
 
 use super::args::RunArgs;
 use super::error::CliError;
+use super::profile;
 use super::show::{pretty, write};
-use crate::vm::{Machine, Profile};
 
 /// Part of the available memory that is used when nothing is said.
 const DEFAULT_PART: f64 = 0.85;
@@ -42,14 +43,14 @@ pub(crate) fn note_memory(machine: &Machine<'_>, quiet: bool) {
 }
 
 /// Prints or writes the profile if it was asked for.
-pub(crate) fn report_profile(args: &RunArgs, profile: &Profile) -> Result<(), CliError> {
+pub(crate) fn report_profile(args: &RunArgs, found: &Profile) -> Result<(), CliError> {
     match &args.profile {
         None => {}
-        Some(None) => eprintln!("{}", profile.to_table()),
+        Some(None) => eprintln!("{}", profile::to_table(found)),
         Some(Some(path)) if is_trace(path) => {
-            write(path, Content::Text, pretty(&profile.to_chrome_trace()).as_bytes())?;
+            write(path, Content::Text, pretty(&profile::to_chrome_trace(found)).as_bytes())?;
         }
-        Some(Some(path)) => write(path, Content::Text, pretty(&profile.to_json()).as_bytes())?,
+        Some(Some(path)) => write(path, Content::Text, pretty(&profile::to_json(found)).as_bytes())?,
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::args::{ResultFormat, ShowArgs};
 use super::error::CliError;
 use super::prediction::{Prediction, decimals_for_error, label_of, to_npy};
 use super::{complain, print};
-use crate::files::write_atomically;
+use crate::store::write_atomically;
 
 /// Refuses a combination of options before any work is done.
 pub(crate) fn check_args(args: &ShowArgs) -> Result<(), CliError> {

@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
+use fhe_ckks::{Context, key_request};
+use fhe_client::{Client, ClientError};
+use fhe_files::{Ciphertexts, Kind, Stored};
 use fhe_host::WriteError;
 use fhe_host::memory::peak_rss_bytes;
 use fhe_host::show_bytes;
+use fhe_machine::{Machine, Options, Profile, VmError, check_memory};
+use fhe_secret::{SecretKey, SeedSource};
 use serde_json::json;
 
 use super::args::{Decrypt, Encrypt, Eval, Keygen};
@@ -13,9 +18,7 @@ use super::program::Program;
 use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
 use super::{samples, show, sum_up};
-use crate::ckks::{Context, SecretKey, SeedSource};
-use crate::files::{self, Ciphertexts, FileError, FileErrorKind, Kind, Stored};
-use crate::vm::{Client, Machine, Options, Profile, VmError, check_memory, key_request};
+use crate::store::{self, FileError, FileErrorKind};
 
 /// Makes a secret key and evaluation keys.
 pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
@@ -32,9 +35,9 @@ pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
     let request = key_request(&context, &program.checked);
     let bar = Bar::new("making keys", quiet);
     let mut progress = |part| bar.set(part, format!("of {} keys", request.len()));
-    files::generate_evaluation_keys(&args.eval_keys, &context, &key, &request, &mut seeds, &mut progress)?;
+    store::generate_evaluation_keys(&args.eval_keys, &context, &key, &request, &mut seeds, &mut progress)?;
     drop(bar);
-    files::write_secret_key(&args.secret_key, &context, &key)?;
+    store::write_secret_key(&args.secret_key, &context, &key)?;
     let (n_keys, bytes) =
         (request.len(), std::fs::metadata(&args.eval_keys).map_or(0, |metadata| metadata.len()));
     let words = format!(
@@ -63,10 +66,10 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
     let samples = inputs
         .iter()
         .map(|input| Ok(client.encrypt(&input.tensor, &mut seeds)?.into_iter().map(Stored::Seeded).collect()))
-        .collect::<Result<Vec<Vec<Stored>>, VmError>>()?;
+        .collect::<Result<Vec<Vec<Stored>>, ClientError>>()?;
     let n_samples = samples.len();
     let ciphertexts = Ciphertexts { key_id: client.key().id(), samples };
-    files::write_ciphertexts(&args.output, &context, &program.expected_input(), &ciphertexts)?;
+    store::write_ciphertexts(&args.output, &context, &program.expected_input(), &ciphertexts)?;
     let words = format!("{}: {n_samples} encrypted input(s)", args.output.display());
     let fields = json!({ "output": args.output, "inputs": n_samples, "key": client.key().id().to_string() });
     sum_up(args.summary.format, quiet, &words, &fields)
@@ -75,7 +78,7 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
 /// Evaluates a program on encrypted inputs.
 pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     for path in [&args.ciphertexts, &args.eval_keys] {
-        if files::kind_of(path)? == Some(Kind::SecretKey) {
+        if store::kind_of(path)? == Some(Kind::SecretKey) {
             return Err(CliError::SecretGiven { path: path.clone() });
         }
     }
@@ -84,12 +87,12 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     let context = Context::new(program.checked.params().clone())?;
     let memory = memory_budget(&args.run);
     check_memory(&context, &program.checked, memory)?;
-    let inputs = files::read_ciphertexts(&args.ciphertexts, &context, &program.expected_input())?;
-    let key_id = files::read_header(&args.eval_keys, Kind::EvaluationKeys)?.key_id;
+    let inputs = store::read_ciphertexts(&args.ciphertexts, &context, &program.expected_input())?;
+    let key_id = store::read_header(&args.eval_keys, Kind::EvaluationKeys)?.key_id;
     if inputs.key_id != key_id {
         return Err(VmError::WrongKey { found: inputs.key_id, expected: key_id }.into());
     }
-    let keys = files::read_evaluation_keys(&args.eval_keys, &context)?;
+    let keys = store::read_evaluation_keys(&args.eval_keys, &context)?;
     let n_evaluations = inputs.samples.len();
     let machine = Machine::new(&program.checked, context.clone(), keys, Options { memory, n_evaluations })?;
     note_memory(&machine, quiet);
@@ -105,7 +108,7 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     let seconds: f64 = profiles.iter().map(|profile| profile.total_seconds).sum();
     report_profile(&args.run, &Profile::joined(profiles))?;
     let ciphertexts = Ciphertexts { key_id, samples: results };
-    files::write_ciphertexts(&args.output, &context, &program.expected_result(), &ciphertexts)?;
+    store::write_ciphertexts(&args.output, &context, &program.expected_result(), &ciphertexts)?;
     let words = format!(
         "{}: {n_evaluations} encrypted result(s), evaluated in {seconds:.2} s",
         args.output.display()
@@ -125,7 +128,7 @@ pub(crate) fn decrypt(args: &Decrypt) -> Result<(), CliError> {
     show::check_args(&args.show)?;
     let program = Program::load(&args.program)?;
     let (context, client) = client(&program, &args.secret_key)?;
-    let results = files::read_ciphertexts(&args.ciphertexts, &context, &program.expected_result())?;
+    let results = store::read_ciphertexts(&args.ciphertexts, &context, &program.expected_result())?;
     if results.key_id != client.key().id() {
         let kind = FileErrorKind::WrongKey { found: results.key_id, expected: client.key().id() };
         return Err(FileError { path: args.ciphertexts.clone(), kind }.into());
@@ -156,7 +159,7 @@ fn client<'p>(
     secret_key: &Path,
 ) -> Result<(std::sync::Arc<Context>, Client<'p>), CliError> {
     let context = Context::new(program.checked.params().clone())?;
-    let key = files::read_secret_key(secret_key, &context)?;
+    let key = store::read_secret_key(secret_key, &context)?;
     let client = Client::new(&program.checked, context.clone(), key)?;
     Ok((context, client))
 }

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use fhe_runtime::ckks::linear::{self, Diagonal, LinearGroup, LinearPlan, LinearTerm, PlaintextSource};
-use fhe_runtime::ckks::{
+use fhe_ckks::linear::{self, Diagonal, LinearGroup, LinearPlan, LinearTerm, PlaintextSource};
+use fhe_ckks::{
     Ciphertext, CkksError, Context, Encoding, Evaluator, Level, Plaintext, RelinKey, Rotation, RotationKeys,
-    Scale, SecretKey, SeedSource,
+    Scale,
 };
-use fhe_runtime::ring::kernels::Instructions;
+use fhe_ring::kernels::Instructions;
+use fhe_secret::{SecretKey, SeedSource};
 use serde::Serialize;
 
 use super::processor::processor_time;
@@ -118,14 +119,14 @@ impl Bench {
         let top = context.params().max_level();
         let mut seeds = SeedSource::deterministic(0);
         let secret = SecretKey::generate(&context, &mut seeds)?;
-        let relin = RelinKey::generate(&context, &secret, top, &mut seeds)?;
+        let relin = secret.relin_key(&context, top, &mut seeds)?;
         // The keys of the linear map are gigabytes; only the set that is about it makes them.
         let hoisted = 1..=HOISTED;
         let map = (1..BABIES).chain((1..GIANTS).map(|g| g * BABIES));
         let steps: Vec<usize> = if set.has_linear_map() { map.collect() } else { hoisted.collect() };
         let steps = steps.into_iter();
         let wanted: Vec<_> = steps.map(|s| (Rotation::new(s as i64, &context), top)).collect();
-        let keys = RotationKeys::generate(&context, &secret, &wanted, &mut seeds)?;
+        let keys = secret.rotation_keys(&context, &wanted, &mut seeds)?;
         let values = (0..context.slots()).map(|i| (i as f64 * 0.1).sin()).collect();
         Ok(Self { context, secret, relin, keys, values })
     }

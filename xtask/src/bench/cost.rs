@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fhe_bytecode::{CostModel, Scale};
-use fhe_runtime::ckks::{CkksError, Context};
-use fhe_runtime::ring::scalar::{End, Start, Term};
-use fhe_runtime::ring::{Ahead, Automorphism, BaseConverter};
+use fhe_ckks::{CkksError, Context};
+use fhe_ring::scalar::{End, Start, Term};
+use fhe_ring::{Ahead, Automorphism, BaseConverter};
 
 use super::processor::processor_time;
 use super::sets::SETS;

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use fhe_input::{ImageShape, Normalization, read_samples};
-use fhe_runtime::ckks::SeedSource;
-use fhe_runtime::vm::{Options, Silent, Trial};
+use fhe_machine::{Options, Silent};
+use fhe_runtime::Trial;
+use fhe_secret::SeedSource;
 use fhec::cluster::{ClusterOptions, Clustering, Method, Order, cluster_model};
 use fhec::emit::Labels;
 use fhec::import::{ImportOptions, Imported, import_file};

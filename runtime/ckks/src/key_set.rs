@@ -1,0 +1,134 @@
+//! The evaluation keys a program asks for, as one set.
+
+use std::collections::BTreeMap;
+
+use fhe_bytecode::{CheckedProgram, Level};
+
+use super::{Context, KeyId, KeySwitchKey, RelinKey, Rotation, RotationKeys};
+
+/// What one evaluation key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyUse {
+    /// Relinearization.
+    Relinearize,
+    /// One rotation.
+    Rotate(Rotation),
+}
+
+/// Which keys are needed, and up to which level each.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct KeyRequest {
+    /// Keys in order of use, without duplicates.
+    wanted: BTreeMap<KeyUse, Level>,
+}
+
+impl KeyRequest {
+    /// Asks for a key up to `level`, or up to the highest level asked for so far. Rotation by zero needs no key.
+    pub fn add(&mut self, key_use: KeyUse, level: Level) {
+        if key_use != KeyUse::Rotate(Rotation::ZERO) {
+            let wanted = self.wanted.entry(key_use).or_insert(level);
+            *wanted = level.max(*wanted);
+        }
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.wanted.len()
+    }
+
+    /// Whether no key is needed.
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Every key with its level, in order of use.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (KeyUse, Level)> {
+        self.wanted.iter().map(|(&key_use, &level)| (key_use, level))
+    }
+
+    /// Bytes of all keys in memory.
+    pub fn bytes(&self, context: &Context) -> u64 {
+        self.wanted.values().map(|&level| context.params().key_bytes(level)).sum()
+    }
+}
+
+/// The keys a program needs.
+pub fn key_request(context: &Context, program: &CheckedProgram) -> KeyRequest {
+    let mut request = KeyRequest::default();
+    if let Some(level) = program.spec().relin_level {
+        request.add(KeyUse::Relinearize, level);
+    }
+    if let Some(level) = program.spec().conjugation_level {
+        request.add(KeyUse::Rotate(Rotation::conjugation(context)), level);
+    }
+    for key in &program.spec().rotation_keys {
+        request.add(KeyUse::Rotate(Rotation::new(key.rotation.amount(), context)), key.level);
+    }
+    request
+}
+
+/// All evaluation keys of one secret key that a server holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvaluationKeys {
+    relin: Option<RelinKey>,
+    rotations: RotationKeys,
+}
+
+impl EvaluationKeys {
+    /// A set from single keys of the secret key `id`.
+    pub fn from_parts(id: KeyId, keys: BTreeMap<KeyUse, KeySwitchKey>) -> Self {
+        let mut relin = None;
+        let mut rotations = BTreeMap::new();
+        for (key_use, key) in keys {
+            match key_use {
+                KeyUse::Relinearize => relin = Some(RelinKey::from_parts(id, key)),
+                KeyUse::Rotate(rotation) => {
+                    rotations.insert(rotation, key);
+                }
+            }
+        }
+        Self { relin, rotations: RotationKeys::from_parts(id, rotations) }
+    }
+
+    /// The secret key they belong to.
+    pub fn id(&self) -> KeyId {
+        self.rotations.id()
+    }
+
+    /// The relinearization key, if there is one.
+    pub fn relin(&self) -> Option<&RelinKey> {
+        self.relin.as_ref()
+    }
+
+    /// The rotation keys.
+    pub fn rotations(&self) -> &RotationKeys {
+        &self.rotations
+    }
+
+    /// Every key, in order of use.
+    pub fn iter(&self) -> impl Iterator<Item = (KeyUse, &KeySwitchKey)> {
+        let relin = self.relin.iter().map(|key| (KeyUse::Relinearize, key.key()));
+        relin.chain(self.rotations.iter().map(|(rotation, key)| (KeyUse::Rotate(rotation), key)))
+    }
+
+    /// Bytes held in memory.
+    pub fn bytes(&self) -> u64 {
+        self.iter().map(|(_, key)| key.bytes() as u64).sum()
+    }
+
+    /// The first key of `request` that is missing or does not reach its level.
+    pub fn missing(&self, request: &KeyRequest) -> Option<(KeyUse, Level)> {
+        let levels: BTreeMap<KeyUse, Level> =
+            self.iter().map(|(key_use, key)| (key_use, key.level())).collect();
+        request.iter().find(|(key_use, level)| levels.get(key_use).is_none_or(|found| found < level))
+    }
+}
+
+impl std::fmt::Display for KeyUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Relinearize => f.write_str("relinearization"),
+            Self::Rotate(rotation) => write!(f, "rotation by {}", rotation.steps()),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The digits of a polynomial.
+
+use fhe_bytecode::Level;
+use fhe_ring::parallel::*;
+
+use crate::Context;
+use fhe_ring::scalar::End;
+use fhe_ring::{Ahead, Begun, Lifted, NttForm, Poly, Tower};
+
+/// The digits of one polynomial, as centered numbers over the towers of each digit.
+pub(crate) struct Digits<'a> {
+    level: Level,
+    c: &'a Poly<NttForm>,
+    lifted: Vec<Lifted>,
+}
+
+/// Decomposes a polynomial at `level`.
+pub(crate) fn decompose<'a>(context: &Context, level: Level, c: &'a Poly<NttForm>) -> Digits<'a> {
+    let n_q = level.n_towers();
+    let size = context.params().digit_size();
+    let lifted = (0..context.params().n_digits(level))
+        .into_par_iter()
+        .map(|digit| {
+            let towers = digit * size..((digit + 1) * size).min(n_q);
+            let x: Vec<&[u64]> = towers.map(|i| c.tower(i)).collect();
+            context.digit(digit, n_q).lift(context.ring(), &x)
+        })
+        .collect();
+    Digits { level, c, lifted }
+}
+
+impl Digits<'_> {
+    /// The level of the polynomial.
+    pub(super) fn level(&self) -> Level {
+        self.level
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.lifted.len()
+    }
+
+    /// Begins to transform every digit in the tower at position `i` of the key basis, into one part of `scratch` each.
+    pub(super) fn begin<'s>(
+        &'s self,
+        context: &Context,
+        i: usize,
+        scratch: &'s mut [u64],
+    ) -> Vec<TowerDigit<'s>> {
+        let ring = context.ring();
+        let (n_q, size) = (self.level.n_towers(), context.params().digit_size());
+        let target = ring.tower_index(context.key_basis(self.level), i);
+        let digits = self.lifted.iter().zip(scratch.chunks_exact_mut(ring.n())).enumerate();
+        digits
+            .map(|(digit, (lifted, words))| {
+                if i < n_q && i / size == digit {
+                    return TowerDigit::Residues(self.c.tower(i));
+                }
+                let mut ahead = self.lifted.get(digit + 1).map_or_else(Ahead::nothing, Lifted::ahead);
+                let begun = context.digit(digit, n_q).begin(ring, lifted, target, words, &mut ahead);
+                TowerDigit::Begun { begun, words, doubles: false }
+            })
+            .collect()
+    }
+
+    /// Transforms every digit in the tower at position `i` of the key basis, into one part of `scratch` each, for products with
+    /// keys.
+    ///
+    /// Returns for each digit its transform and whether it is in doubles.
+    pub(crate) fn transform<'s>(
+        &'s self,
+        context: &Context,
+        i: usize,
+        scratch: &'s mut [u64],
+    ) -> Vec<(&'s [u64], bool)> {
+        let tower = context.ring().tower(context.key_basis(self.level), i);
+        let end = tower.kernels.packed_end();
+        let mut digits = self.begin(context, i, scratch);
+        let n_pieces = context.ring().n() / tower.ntt.piece();
+        for digit in &mut digits {
+            (0..n_pieces).for_each(|piece| digit.finish(tower, piece, end, &mut Ahead::nothing()));
+        }
+        digits.into_iter().map(TowerDigit::into_words).collect()
+    }
+}
+
+/// A digit in one tower.
+pub(super) enum TowerDigit<'a> {
+    /// The polynomial itself, if the tower is one of the digit's own.
+    Residues(&'a [u64]),
+    /// A transform, finished piece by piece.
+    Begun {
+        /// How far it had come before that.
+        begun: Begun,
+        /// Its words.
+        words: &'a mut [u64],
+        /// Whether finished pieces are in doubles.
+        doubles: bool,
+    },
+}
+
+impl<'a> TowerDigit<'a> {
+    /// Finishes a piece as `end` wants it; asks for what is ahead meanwhile.
+    pub(super) fn finish(&mut self, tower: &Tower, piece: usize, end: End<'_>, ahead: &mut Ahead<'_>) {
+        if let Self::Begun { begun, words, doubles } = self {
+            let size = tower.ntt.piece();
+            let words = &mut words[piece * size..(piece + 1) * size];
+            *doubles = tower.ntt.finish_piece(&tower.kernels, *begun, piece, words, end, ahead);
+        }
+    }
+
+    /// Its words and whether they are doubles, where it is finished.
+    pub(super) fn words(&self) -> (&[u64], bool) {
+        match self {
+            Self::Residues(words) => (words, false),
+            Self::Begun { words, doubles, .. } => (words, *doubles),
+        }
+    }
+
+    fn into_words(self) -> (&'a [u64], bool) {
+        match self {
+            Self::Residues(words) => (words, false),
+            Self::Begun { words, doubles, .. } => (words, doubles),
+        }
+    }
+}

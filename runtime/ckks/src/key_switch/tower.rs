@@ -1,0 +1,104 @@
+//! One tower of a key switch, piece by piece: all digits, then their products with every key.
+
+use std::ops::Range;
+
+use fhe_bytecode::Level;
+
+use super::{First, KeySwitch, Switch};
+use crate::Context;
+use fhe_ring::scalar::{PackedTerm, Start};
+use fhe_ring::{Ahead, Buffer, Packed, Tower};
+
+impl KeySwitch<'_> {
+    /// Both halves of Σ digitⱼ·keyⱼ in the tower at position `i` of the key basis, into `sums` for each key.
+    pub(super) fn products(&self, i: usize, sums: &mut [[&mut [u64]; 2]]) {
+        let ring = self.context.ring();
+        let (n, level) = (ring.n(), self.digits.level());
+        let tower = ring.tower(self.context.key_basis(level), i);
+        let (size, end) = (tower.ntt.piece(), tower.kernels.packed_end());
+        let targets: Vec<Vec<usize>> =
+            self.switches.iter().map(|switch| switch.targets(n / size, size)).collect();
+        let mut scratch = Buffer::unset(self.digits.len() * n);
+        let mut digits = self.digits.begin(self.context, i, &mut scratch);
+        let mut own = Buffer::unset(3 * size);
+        let (start, own) = own.split_at_mut(size);
+        let (first_sum, second_sum) = own.split_at_mut(size);
+        for at in 0..n / size {
+            let range = at * size..(at + 1) * size;
+            let keys: Vec<Vec<[Packed<'_>; 2]>> = self
+                .switches
+                .iter()
+                .map(|switch| switch.keys(digits.len(), (level, i), range.clone()))
+                .collect();
+            // The first key is needed next.
+            let bytes = keys.iter().take(1).flatten().flatten().map(Packed::bytes);
+            let mut ahead = Ahead::new(bytes);
+            digits.iter_mut().for_each(|digit| digit.finish(tower, at, end, &mut ahead));
+            let start = self.first.piece(self.context, (i, level.n_towers()), tower, range.clone(), start);
+            for (((switch, keys), targets), sums) in
+                self.switches.iter().zip(&keys).zip(&targets).zip(&mut *sums)
+            {
+                let terms: Vec<PackedTerm<'_>> = digits
+                    .iter()
+                    .zip(keys)
+                    .map(|(digit, &y)| {
+                        let (x, doubles) = digit.words();
+                        PackedTerm { x: &x[range.clone()], doubles, y }
+                    })
+                    .collect();
+                let target = targets[at];
+                let result = sums.each_mut().map(|sum| &mut sum[target * size..(target + 1) * size]);
+                match &switch.permute {
+                    None => tower.kernels.dot2_packed(result, &terms, start),
+                    Some(automorphism) => {
+                        tower.kernels.dot2_packed([&mut *first_sum, &mut *second_sum], &terms, start);
+                        result
+                            .into_iter()
+                            .zip([&*first_sum, &*second_sum])
+                            .for_each(|(result, sum)| automorphism.apply_piece(target, result, sum));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Switch<'a> {
+    /// A piece of the key in one tower: both halves for each digit.
+    fn keys(&self, n_digits: usize, (level, i): (Level, usize), range: Range<usize>) -> Vec<[Packed<'a>; 2]> {
+        let key = self.key;
+        let piece = |digit| key.tower(digit, level, i).map(|half| half.piece(range.clone()));
+        (0..n_digits).map(piece).collect()
+    }
+
+    /// For each of so many pieces of the digits, the piece of the result that it goes to.
+    fn targets(&self, n_pieces: usize, size: usize) -> Vec<usize> {
+        let mut targets: Vec<usize> = (0..n_pieces).collect();
+        if let Some(automorphism) = &self.permute {
+            (0..n_pieces).for_each(|target| targets[automorphism.source_piece(target, size)] = target);
+        }
+        targets
+    }
+}
+
+impl First<'_> {
+    /// What the sums start from on a piece, in the tower at position `i` of a key basis with `n_q` towers.
+    fn piece<'s>(
+        &'s self,
+        context: &Context,
+        (i, n_q): (usize, usize),
+        tower: &Tower,
+        range: Range<usize>,
+        scratch: &'s mut [u64],
+    ) -> Start<'s> {
+        match self {
+            Self::Sum(sum) => Start::First(&sum.tower(i)[range]),
+            Self::TimesP(poly) if i < n_q => {
+                scratch.copy_from_slice(&poly.tower(i)[range]);
+                tower.kernels.mul_scalar_assign(scratch, context.p(i));
+                Start::First(scratch)
+            }
+            Self::TimesP(_) => Start::Zero,
+        }
+    }
+}

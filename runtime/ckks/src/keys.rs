@@ -1,0 +1,172 @@
+//! Evaluation keys: what a server needs to relinearize and rotate. They hold no secret in the clear.
+//!
+//! A key-switching key from s' to s at level l has one pair (bⱼ, aⱼ) per digit over the towers of l and the
+//! special primes: bⱼ = eⱼ - aⱼ·s + P·gⱼ·s', where gⱼ is 1 on the towers of digit j and 0 on the others. It
+//! serves every level up to l. The halves aⱼ are uniform and grow from a public seed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use fhe_bytecode::Level;
+use fhe_ring::parallel::*;
+
+use super::ciphertext::poly_from_residues;
+use super::seed::PublicSeed;
+use super::{CkksError, Context, Rotation};
+use fhe_ring::{Packed, PackedPoly};
+
+/// Names a secret key in the files that belong to it; random, not derived from the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyId(pub [u8; 16]);
+
+/// The first eight bytes, enough to tell keys apart.
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A key-switching key, usable up to its level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeySwitchKey {
+    level: Level,
+    seed: PublicSeed,
+    b: Vec<PackedPoly>,
+    a: Vec<PackedPoly>,
+}
+
+impl KeySwitchKey {
+    /// A key from its halves, one pair per digit, in the order of digits.
+    pub fn from_halves(level: Level, seed: PublicSeed, b: Vec<PackedPoly>, a: Vec<PackedPoly>) -> Self {
+        Self { level, seed, b, a }
+    }
+
+    /// Assembles a key from the residues of its halves bⱼ, tower by tower, and its seed.
+    ///
+    /// # Errors
+    /// When the level does not exist, the number of digits or a length does not fit, or a residue is not
+    /// below its prime.
+    pub fn from_residues(
+        context: &Context,
+        level: Level,
+        seed: PublicSeed,
+        digits: &[Vec<u64>],
+    ) -> Result<Self, CkksError> {
+        const WHAT: &str = "evaluation key";
+        context.check_level(level)?;
+        if digits.len() != context.params().n_digits(level) {
+            return Err(CkksError::Malformed { what: WHAT });
+        }
+        let (ring, basis) = (context.ring(), context.key_basis(level));
+        let b = digits
+            .par_iter()
+            .map(|residues| {
+                let poly = poly_from_residues(context, basis, residues, WHAT)?;
+                Ok(PackedPoly::new(ring, &poly))
+            })
+            .collect::<Result<_, CkksError>>()?;
+        let a = (0..digits.len())
+            .map(|digit| PackedPoly::new(ring, &seed.uniform_poly(context, basis, digit as u64)))
+            .collect();
+        Ok(Self { level, seed, b, a })
+    }
+
+    /// The highest level it serves.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The seed of the uniform halves.
+    pub fn seed(&self) -> &PublicSeed {
+        &self.seed
+    }
+
+    /// The residues of the halves bⱼ, digit by digit, each tower by tower.
+    pub fn residues(&self) -> impl ExactSizeIterator<Item = Vec<u64>> {
+        self.b.iter().map(PackedPoly::residues)
+    }
+
+    /// Bytes held in memory, both halves.
+    pub fn bytes(&self) -> usize {
+        self.b.iter().chain(&self.a).map(PackedPoly::bytes).sum()
+    }
+
+    /// Both halves of digit `digit` for the tower at position `i` of the key basis of `level`.
+    pub(super) fn tower(&self, digit: usize, level: Level, i: usize) -> [Packed<'_>; 2] {
+        let n_q = level.n_towers();
+        let position = if i < n_q { i } else { i - n_q + self.level.n_towers() };
+        [self.b[digit].tower(position), self.a[digit].tower(position)]
+    }
+
+    /// Refuses a ciphertext above the key's level.
+    pub(super) fn check_level(&self, needed: Level) -> Result<(), CkksError> {
+        if needed <= self.level { Ok(()) } else { Err(CkksError::KeyTruncated { key: self.level, needed }) }
+    }
+}
+
+/// The key that turns s² back into s.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelinKey {
+    id: KeyId,
+    key: KeySwitchKey,
+}
+
+impl RelinKey {
+    /// A key from its parts.
+    pub fn from_parts(id: KeyId, key: KeySwitchKey) -> Self {
+        Self { id, key }
+    }
+
+    /// The secret key it belongs to.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// The key itself.
+    pub fn key(&self) -> &KeySwitchKey {
+        &self.key
+    }
+}
+
+/// Rotation keys, each usable up to its own level.
+///
+/// The key for σ switches from s to σ⁻¹(s), so that the permutation is applied once, after the key switch,
+/// instead of to every digit before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RotationKeys {
+    id: KeyId,
+    keys: BTreeMap<Rotation, KeySwitchKey>,
+}
+
+impl RotationKeys {
+    /// Keys from their parts.
+    pub fn from_parts(id: KeyId, keys: BTreeMap<Rotation, KeySwitchKey>) -> Self {
+        Self { id, keys }
+    }
+
+    /// The secret key they belong to.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// Every key with its rotation, in order of steps.
+    pub fn iter(&self) -> impl Iterator<Item = (Rotation, &KeySwitchKey)> {
+        self.keys.iter().map(|(&rotation, key)| (rotation, key))
+    }
+
+    /// The key of a rotation, if it reaches `level`.
+    ///
+    /// # Errors
+    /// When there is no such key or it is truncated below `level`.
+    pub fn get(&self, rotation: Rotation, level: Level) -> Result<&KeySwitchKey, CkksError> {
+        let missing = CkksError::MissingRotationKey { steps: rotation.steps() };
+        let key = self.keys.get(&rotation).ok_or(missing)?;
+        key.check_level(level)?;
+        Ok(key)
+    }
+
+    /// Bytes held in memory.
+    pub fn bytes(&self) -> usize {
+        self.keys.values().map(KeySwitchKey::bytes).sum()
+    }
+}

@@ -1,0 +1,19 @@
+//! The formats of keys and ciphertexts: one magic per kind, one header, a hash over everything (see `docs/FILES.md`).
+//!
+//! Everything is written to [`std::io::Write`] and read from [`std::io::Read`]: files, sockets or memory. Reading trusts
+//! nothing: counts are bounded by the bytes left before anything is allocated, residues are below their prime, levels and
+//! scales are checked, no byte may follow the end, and any change of any byte is refused.
+#![forbid(unsafe_code)]
+
+mod ciphertexts;
+pub mod codec;
+mod error;
+mod evaluation_keys;
+mod header;
+#[cfg(test)]
+mod testing;
+
+pub use ciphertexts::{Ciphertexts, Expected, Role, Stored, decode_ciphertexts, encode_ciphertexts};
+pub use error::FormatError;
+pub use evaluation_keys::{EvaluationKeysWriter, decode_evaluation_keys, encode_evaluation_keys};
+pub use header::{HEADER_LEN, Header, Kind, VERSION, decode_header};

@@ -1,0 +1,33 @@
+//! Packed residues to words or doubles.
+
+use crate::packed::Packed;
+use crate::simd::lanes::Lanes;
+use crate::simd::prime::from_int;
+
+/// out ← the residues, as words or as the bits of doubles; as many as there are, of at most 50 bits.
+///
+/// # Panics
+/// When the lengths differ or there are more bits.
+pub(in crate::simd) fn unpack<S: Lanes>(s: S, out: &mut [u64], packed: Packed<'_>, doubles: bool) {
+    assert!(out.len() == packed.len(), "nothing to unpack");
+    let pairs = S::words_mut(out).0.as_chunks_mut::<2>().0;
+    let step = 2 * S::WIDTH / 8 * packed.bits();
+    let done = 2 * S::WIDTH * pairs.len();
+    s.run(
+        #[inline(always)]
+        || {
+            let unpacker = s.unpacker(packed.bits());
+            for (i, out) in pairs.iter_mut().enumerate() {
+                let pair = s.unpack_pair(packed.padded(), i * step, &unpacker);
+                for j in 0..2 {
+                    s.store(&mut out[j], if doubles { from_int(s, pair[j]) } else { pair[j] });
+                }
+            }
+        },
+    );
+    let rest = packed.piece(done..packed.len()).residues();
+    out[done..]
+        .iter_mut()
+        .zip(rest)
+        .for_each(|(out, residue)| *out = if doubles { (residue as f64).to_bits() } else { residue });
+}

@@ -1,0 +1,116 @@
+//! Randomness: seeds, generators and constant-time samplers.
+//!
+//! Every object takes fresh seeds, one for what must stay private and another for what is published. Each
+//! use derives its own ChaCha20 generator from a seed and a purpose, so no stream serves two ends.
+
+use fhe_bytecode::noise::ERROR_VARIANCE;
+use fhe_ring::parallel::*;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{RngCore, SeedableRng};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use fhe_ckks::{CkksError, Context, PublicSeed};
+use fhe_ring::{Basis, Coeff, NttForm, Poly};
+
+const SECRET: &str = "fhec 1 ternary secret";
+const ERROR: &str = "fhec 1 encryption error";
+const DETERMINISTIC: &str = "fhec 1 deterministic seeds for tests";
+
+/// Bits on each side of the centered binomial error; its variance is half of that.
+const BINOMIAL_BITS: u32 = 21;
+const _: () = assert!(BINOMIAL_BITS as f64 / 2.0 == ERROR_VARIANCE);
+
+/// Where seeds come from.
+#[derive(Debug)]
+pub struct SeedSource(Source);
+
+#[derive(Debug)]
+enum Source {
+    Os,
+    Deterministic { key: [u8; 32], next: u64 },
+}
+
+impl SeedSource {
+    /// Seeds from the operating system.
+    pub fn os() -> Self {
+        Self(Source::Os)
+    }
+
+    /// The same seeds every time, for tests and benches; what they protect is public.
+    pub fn deterministic(seed: u64) -> Self {
+        Self(Source::Deterministic { key: blake3::derive_key(DETERMINISTIC, &seed.to_le_bytes()), next: 0 })
+    }
+
+    /// 32 fresh bytes.
+    ///
+    /// # Errors
+    /// When the operating system has none.
+    pub(crate) fn bytes(&mut self) -> Result<Zeroizing<[u8; 32]>, CkksError> {
+        let mut bytes = Zeroizing::new([0; 32]);
+        match &mut self.0 {
+            Source::Os => {
+                getrandom::fill(bytes.as_mut()).map_err(|error| CkksError::Randomness(error.to_string()))?;
+            }
+            Source::Deterministic { key, next } => {
+                *bytes = *blake3::keyed_hash(key, &next.to_le_bytes()).as_bytes();
+                *next += 1;
+            }
+        }
+        Ok(bytes)
+    }
+
+    pub(crate) fn private(&mut self) -> Result<PrivateSeed, CkksError> {
+        Ok(PrivateSeed(*self.bytes()?))
+    }
+
+    pub(crate) fn public(&mut self) -> Result<PublicSeed, CkksError> {
+        Ok(PublicSeed(*self.bytes()?))
+    }
+}
+
+/// The seed of what must stay private; erased when dropped.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct PrivateSeed([u8; 32]);
+
+impl PrivateSeed {
+    fn rng(&self, purpose: &str, index: u64) -> ChaCha20Rng {
+        let mut material = Zeroizing::new([0; 40]);
+        material[..32].copy_from_slice(&self.0);
+        material[32..].copy_from_slice(&index.to_le_bytes());
+        let seed = Zeroizing::new(blake3::derive_key(purpose, material.as_ref()));
+        ChaCha20Rng::from_seed(*seed)
+    }
+
+    /// Uniform coefficients in {-1, 0, 1}, in constant time; the bias is below 2^-62.
+    pub(crate) fn ternary(&self, n: usize) -> Zeroizing<Vec<i8>> {
+        let mut rng = self.rng(SECRET, 0);
+        Zeroizing::new((0..n).map(|_| ((u128::from(rng.next_u64()) * 3) >> 64) as i8 - 1).collect())
+    }
+
+    /// The `index`-th error polynomial: centered binomial coefficients, in constant time.
+    pub(crate) fn error(&self, n: usize, index: u64) -> Zeroizing<Vec<i8>> {
+        let mut rng = self.rng(ERROR, index);
+        let mask = (1 << BINOMIAL_BITS) - 1;
+        let sample = |word: u64| {
+            let ones = (word & mask).count_ones();
+            ones as i8 - ((word >> 32) & mask).count_ones() as i8
+        };
+        Zeroizing::new((0..n).map(|_| sample(rng.next_u64())).collect())
+    }
+}
+
+/// Small secret coefficients to every tower, without branches on their values.
+pub(crate) fn small_poly(context: &Context, basis: Basis, coeffs: &[i8]) -> Poly<NttForm> {
+    let ring = context.ring();
+    let mut poly: Poly<Coeff> = ring.zero(basis);
+    let n = ring.n();
+    poly.data_mut().par_chunks_exact_mut(n).enumerate().for_each(|(i, residues)| {
+        let q = ring.tower(basis, i).modulus.value();
+        for (residue, &c) in residues.iter_mut().zip(coeffs) {
+            let c = i64::from(c);
+            // The sign, spread over all bits, selects q or nothing.
+            *residue = (c as u64).wrapping_add(q & (c >> 63) as u64);
+        }
+    });
+    ring.forward(poly)
+}

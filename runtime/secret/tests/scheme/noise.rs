@@ -1,0 +1,205 @@
+//! Measured noise against the estimates the compiler plans with.
+
+use fhe_bytecode::noise::{ERROR_VARIANCE, LinearNoise, NoiseModel};
+
+use super::*;
+use fhe_ckks::linear::*;
+
+const SCALE: f64 = 34.0;
+const WEIGHT_SCALE: f64 = 18.0;
+
+/// Mean square of the slots of `found - expected`, in units of the stored integer.
+fn error(found: &[f64], expected: &[f64], scale: Scale) -> f64 {
+    let sum: f64 = found.iter().zip(expected).map(|(a, b)| (a - b).powi(2)).sum();
+    sum / found.len() as f64 * scale.value().powi(2)
+}
+
+fn mean_square(x: &[f64], scale: Scale) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64 * scale.value().powi(2)
+}
+
+/// Sums measured and estimated variances of one operation.
+#[derive(Default)]
+struct Tally {
+    measured: f64,
+    estimated: f64,
+}
+
+impl Tally {
+    fn add(&mut self, measured: f64, estimated: f64) {
+        self.measured += measured;
+        self.estimated += estimated;
+    }
+
+    #[track_caller]
+    fn assert(&self, name: &str) {
+        let ratio = (self.measured / self.estimated).sqrt();
+        assert!((0.5..=1.1).contains(&ratio), "{name}: measured noise is {ratio:.3} of the estimate");
+    }
+}
+
+/// Runs every operation `runs` times with fresh values and compares.
+fn check_operations(params: Params, runs: usize) {
+    let model = NoiseModel::new(&params);
+    let level = params.max_level();
+    let mut party = Party::new(params);
+    let slots = party.context.slots();
+    let relin = party.relin_key(level);
+    let keys = party.rotation_keys(&[1, 2, 4], level);
+    let (scale, weight_scale) = (Scale::from_log2(SCALE), Scale::from_log2(WEIGHT_SCALE));
+    let context = party.context.clone();
+    let (evaluator, encoder) = (Evaluator::new(&context), context.encoder());
+    let top = context.params().towers()[level.n_towers() - 1];
+    let fresh = model.fresh();
+    let mut tallies: std::collections::BTreeMap<&str, Tally> = Default::default();
+    for run in 0..runs {
+        let (x, y) = (vector(slots, 2 * run as u64 + 1), vector(slots, 2 * run as u64 + 2));
+        let (cx, cy) = (party.encrypt(&x, scale, level), party.encrypt(&y, scale, level));
+        let small = party.encrypt(&x, Scale::from_log2(14.0), level);
+        let message = mean_square(&x, scale);
+        let weight = mean_square(&y, weight_scale);
+        let mut check = |name, found: &Ciphertext, expected: &[f64], estimate| {
+            let measured = error(&party.decrypt(found), expected, found.scale());
+            tallies.entry(name).or_default().add(measured, estimate);
+        };
+        let zip = |f: fn(f64, f64) -> f64| -> Vec<f64> { x.iter().zip(&y).map(|(&a, &b)| f(a, b)).collect() };
+
+        check("fresh", &cx, &x, fresh);
+        check("add", &evaluator.add(&cx, &cy).unwrap(), &zip(|a, b| a + b), model.add(fresh, fresh));
+        check("rescale", &evaluator.rescale(&cx).unwrap(), &x, model.rescale(fresh, top));
+        let plain = encoder.encode(&y, weight_scale, level).unwrap();
+        let product = evaluator.mul_plain(&cx, &plain).unwrap();
+        check("mul_plain", &product, &zip(|a, b| a * b), model.mul_plain(fresh, message, weight, slots));
+        let short = encoder.encode(&y[..slots / 4], weight_scale, level).unwrap();
+        let product = evaluator.mul_plain(&cx, &short).unwrap();
+        let expected: Vec<f64> = x.iter().zip(y[..slots / 4].iter().cycle()).map(|(a, b)| a * b).collect();
+        let weight_short = mean_square(&y[..slots / 4], weight_scale);
+        check(
+            "mul_plain periodic",
+            &product,
+            &expected,
+            model.mul_plain(fresh, message, weight_short, slots / 4),
+        );
+        let scaled = evaluator.mul_scalar(&cx, 0.5, weight_scale).unwrap();
+        let halves: Vec<f64> = x.iter().map(|x| x / 2.0).collect();
+        check("mul_scalar", &scaled, &halves, model.mul_scalar(fresh, 0.5 * weight_scale.value()));
+        let lazy = evaluator.mul(&cx, &cy).unwrap();
+        let estimate = model.mul((fresh, message), (fresh, mean_square(&y, scale)));
+        check("mul", &lazy, &zip(|a, b| a * b), estimate);
+        let square = evaluator.square(&cx).unwrap();
+        let squares: Vec<f64> = x.iter().map(|x| x * x).collect();
+        check("square", &square, &squares, model.square(fresh, message));
+        let rotated_x = evaluator.rotate(&cx, Rotation::new(1, &context), &keys).unwrap();
+        check("rotate", &rotated_x, &rotated(&x, 1), fresh + model.key_switch(level));
+        // What relinearization adds to a square, at a scale where decryption resolves it.
+        let small = evaluator.square(&small).unwrap();
+        let relinearized = evaluator.relinearize(&small, &relin).unwrap();
+        check("relinearize", &relinearized, &party.decrypt(&small), model.key_switch(level));
+        let (plan, source, map) = linear_map(&context, &y, weight_scale);
+        let output = evaluate(&evaluator, std::slice::from_ref(&cx), &plan, &source, &keys).unwrap();
+        let estimate = model.linear(fresh, message, level, &map);
+        check("linear", &output[0], &source.apply(&x), estimate);
+    }
+    for (name, tally) in tallies {
+        tally.assert(name);
+    }
+}
+
+/// Four diagonals: babies 0 and 1, giants 0 and 2.
+struct FourDiagonals<'a> {
+    context: &'a Context,
+    diagonals: Vec<Vec<f64>>,
+    scale: Scale,
+}
+
+impl PlaintextSource for FourDiagonals<'_> {
+    fn diagonal(&self, diagonal: usize) -> Result<Diagonal, CkksError> {
+        let encoding = self.context.encoder().round(&self.diagonals[diagonal], self.scale)?;
+        Ok(Diagonal::Encoding(std::sync::Arc::new(encoding)))
+    }
+}
+
+impl FourDiagonals<'_> {
+    fn apply(&self, x: &[f64]) -> Vec<f64> {
+        let mut sum = vec![0.0; x.len()];
+        for (diagonal, (giant, baby)) in self.diagonals.iter().zip([(0, 0), (0, 1), (2, 0), (2, 1)]) {
+            let product: Vec<f64> = diagonal.iter().zip(rotated(x, baby)).map(|(d, x)| d * x).collect();
+            sum.iter_mut().zip(rotated(&product, giant)).for_each(|(sum, p)| *sum += p);
+        }
+        sum
+    }
+}
+
+fn linear_map<'a>(
+    context: &'a Context,
+    values: &[f64],
+    scale: Scale,
+) -> (LinearPlan, FourDiagonals<'a>, LinearNoise) {
+    let rotation = |s| Rotation::new(s, context);
+    let group = |giant, first| LinearGroup {
+        output: 0,
+        giant: rotation(giant),
+        terms: (0..2)
+            .map(|baby| LinearTerm { input: 0, baby: rotation(baby), diagonal: first + baby as usize })
+            .collect(),
+    };
+    let plan = LinearPlan { n_outputs: 1, groups: vec![group(0, 0), group(2, 2)], ..LinearPlan::default() };
+    let diagonals: Vec<Vec<f64>> = (0..4).map(|k| rotated(values, 7 * k)).collect();
+    let energy = mean_square(values, scale);
+    let map = LinearNoise {
+        weight_energy: 4.0 * energy,
+        rotated_energy: 2.0 * energy,
+        encoded_slots: 4.0 * context.slots() as f64,
+        n_giants: 1,
+        ..LinearNoise::default()
+    };
+    (plan, FourDiagonals { context, diagonals, scale }, map)
+}
+
+#[test]
+fn noise_of_every_operation_matches_the_estimate_at_small_n() {
+    check_operations(toy_params(7, 4, 44, 2, 2), 1000);
+}
+
+#[test]
+fn key_switching_noise_matches_where_the_key_error_dominates() {
+    // Special primes smaller than a digit: the error of the key is not divided away.
+    let towers = ntt_primes_near(2f64.powi(40), 7, 4, &[]).unwrap();
+    let special_primes = ntt_primes_near(2f64.powi(36), 7, 2, &towers).unwrap();
+    let spec = ParamsSpec { log_n: 7, towers, special_primes, digit_size: 2, insecure: false, toy: true };
+    check_operations(Params::new(spec).unwrap(), 200);
+}
+
+#[test]
+#[ignore = "full ring; run with cargo xtask slow"]
+fn noise_of_every_operation_matches_the_estimate_at_full_n() {
+    check_operations(toy_params(15, 4, 44, 2, 2), 20);
+}
+
+#[test]
+fn fresh_error_has_the_deviation_of_theory() {
+    let mut party = Party::new(toy_params(12, 2, 40, 1, 1));
+    let level = party.max_level();
+    let (mut sum, mut sum_of_squares, mut count) = (0.0, 0.0, 0.0);
+    for _ in 0..16 {
+        let zero = party.encrypt(&[0.0], Scale::from_log2(30.0), level);
+        let message = party.secret.decrypt_poly(&party.context, &zero).unwrap();
+        for e in party.context.encoder().centered(message) {
+            sum += e;
+            sum_of_squares += e * e;
+            count += 1.0;
+        }
+    }
+    let deviation = f64::sqrt(sum_of_squares / count);
+    assert!((deviation / ERROR_VARIANCE.sqrt() - 1.0).abs() < 0.02, "{deviation}");
+    assert!((sum / count).abs() < 0.05, "{}", sum / count);
+}
+
+#[test]
+fn secrets_are_uniformly_ternary() {
+    let party = Party::new(toy_params(12, 1, 40, 1, 1));
+    for value in [-1, 0, 1] {
+        let share = party.secret.coeffs().iter().filter(|&&c| c == value).count() as f64 / 4096.0;
+        assert!((share - 1.0 / 3.0).abs() < 0.04, "{value}: {share}");
+    }
+}

@@ -1,0 +1,124 @@
+//! Client and server in one process, for trying out, demos and benches.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::clear::ClearProgram;
+
+use fhe_ckks::{CkksError, Context, key_request};
+use fhe_client::{Client, ClientError, average_members};
+use fhe_machine::{Machine, Observer, Options, Profile, VmError, check_memory};
+use fhe_secret::{SecretKey, SeedSource};
+
+/// What stops a trial.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrialError {
+    /// The client's side.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The server's side.
+    #[error(transparent)]
+    Vm(#[from] VmError),
+    /// The scheme.
+    #[error(transparent)]
+    Ckks(#[from] CkksError),
+}
+
+/// A program with fresh keys, both sides of it.
+pub struct Trial<'p> {
+    program: &'p CheckedProgram,
+    context: Arc<Context>,
+    client: Client<'p>,
+    machine: Machine<'p>,
+    /// Seconds that making all keys took.
+    pub keygen_seconds: f64,
+}
+
+/// One input through encryption, evaluation and decryption.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The decrypted output.
+    pub decrypted: Vec<f64>,
+    /// What the program gives in the clear.
+    pub clear: Vec<f64>,
+    /// Seconds to encode and encrypt the input.
+    pub encrypt_seconds: f64,
+    /// Seconds to evaluate.
+    pub eval_seconds: f64,
+    /// Seconds to decrypt and decode the result.
+    pub decrypt_seconds: f64,
+    /// Where the evaluation time went.
+    pub profile: Profile,
+}
+
+impl Outcome {
+    /// Largest difference between the decrypted and the clear output.
+    pub fn max_abs_error(&self) -> f64 {
+        let errors = self.decrypted.iter().zip(&self.clear).map(|(a, b)| (a - b).abs());
+        // An error that is no number is the largest of all.
+        errors.fold(0.0, |worst: f64, e| if e.is_nan() { f64::INFINITY } else { worst.max(e) })
+    }
+}
+
+impl<'p> Trial<'p> {
+    /// Makes fresh keys and prepares the program.
+    ///
+    /// # Errors
+    /// If the memory is too small, before any key is made, or there is no randomness.
+    pub fn new(
+        program: &'p CheckedProgram,
+        options: Options,
+        seeds: &mut SeedSource,
+    ) -> Result<Self, TrialError> {
+        let context = Context::new(program.params().clone())?;
+        check_memory(&context, program, options.memory)?;
+        let began = Instant::now();
+        let key = SecretKey::generate(&context, seeds)?;
+        let keys = key.evaluation_keys(&context, &key_request(&context, program), seeds)?;
+        let keygen_seconds = began.elapsed().as_secs_f64();
+        let client = Client::new(program, context.clone(), key)?;
+        let machine = Machine::new(program, context.clone(), keys, options)?;
+        Ok(Self { program, context, client, machine, keygen_seconds })
+    }
+
+    /// The server's side.
+    pub fn machine(&self) -> &Machine<'p> {
+        &self.machine
+    }
+
+    /// Sends one input tensor, in `[channel, y, x]` order, through everything.
+    ///
+    /// # Errors
+    /// If the tensor does not fit the program.
+    pub fn run(
+        &self,
+        tensor: &[f64],
+        seeds: &mut SeedSource,
+        observer: &dyn Observer,
+    ) -> Result<Outcome, TrialError> {
+        let began = Instant::now();
+        let fresh = self.client.encrypt(tensor, seeds)?;
+        let encrypt_seconds = began.elapsed().as_secs_f64();
+        let input = fresh.iter().map(|ciphertext| ciphertext.expand(&self.context)).collect();
+        let (result, profile) = self.machine.run(input, observer)?;
+        let began = Instant::now();
+        let decrypted = self.client.decrypt(&result)?;
+        let decrypt_seconds = began.elapsed().as_secs_f64();
+        let clear = clear_output(self.program, tensor)?;
+        let eval_seconds = profile.total_seconds;
+        Ok(Outcome { decrypted, clear, encrypt_seconds, eval_seconds, decrypt_seconds, profile })
+    }
+}
+
+/// What the program gives in the clear; members that are still apart are averaged.
+///
+/// # Errors
+/// If the tensor does not fit the program.
+pub fn clear_output(program: &CheckedProgram, tensor: &[f64]) -> Result<Vec<f64>, TrialError> {
+    let all = ClearProgram::new(program)
+        .run(tensor, &mut ())
+        .map_err(|e| TrialError::Client(ClientError::TensorLength { found: e.found, expected: e.needed }))?;
+    Ok(average_members(program, &all))
+}
