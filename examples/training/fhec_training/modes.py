@@ -1,10 +1,11 @@
-"""Training and evaluation mode, put back as they were."""
+"""The state of a network that is not its weights: modes, put back as they were, and the device."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
 from torch import nn
 
 
@@ -18,3 +19,8 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module, was_training in modes.items():
             module.training = was_training
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where the parameters are; networks without any run where their inputs are, which is taken to be the CPU."""
+    return next((parameter.device for parameter in model.parameters()), torch.device("cpu"))

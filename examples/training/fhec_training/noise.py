@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from fhec_training.activation import PolyActivation, activations
-from fhec_training.modes import evaluating
+from fhec_training.modes import device_of, evaluating
 
 PROBE = 1e-3
 """Deviation of the noise that measures how much of it reaches the scores, as a part of the range."""
@@ -113,7 +113,7 @@ def _uses(model: nn.Module, images: Tensor) -> list[str]:
     handles = [module.register_forward_pre_hook(lambda *_, name=name: used.append(name)) for name, module in activations(model).items()]
     try:
         with evaluating(model):
-            model(images[:1])
+            model(images[:1].to(device_of(model)))
     finally:
         for handle in handles:
             handle.remove()
@@ -126,6 +126,7 @@ def _gain(model: nn.Module, name: str, images: Tensor) -> float:
     activation = activations(model)[name]
     size = PROBE * activation.c
     generator = torch.Generator().manual_seed(0)
+    images = images.to(device_of(model))
 
     def disturb(_module: PolyActivation, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return (inputs[0] + size * torch.randn(inputs[0].shape, generator=generator).to(inputs[0]),)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from fhec_training import torch_functions
 from fhec_training.activation import PolyActivation, activations
-from fhec_training.modes import evaluating
+from fhec_training.modes import device_of, evaluating
 
 Data = Tensor | Iterable[Tensor | tuple[Tensor, Tensor]]
 """One batch of inputs, or an iterable of batches, with or without labels."""
@@ -42,7 +42,7 @@ def input_ranges(model: nn.Module, data: Data) -> dict[str, tuple[float, float]]
 
     with _watched(model, note):
         for images in inputs_of(data):
-            model(images)
+            model(images.to(device_of(model)))
     return ranges
 
 
@@ -61,7 +61,7 @@ def original_reach(model: nn.Module, data: Data, quantile: float = 1.0) -> dict[
 
     with _watched(model, note), _as_before(model):
         for images in inputs_of(data):
-            model(images)
+            model(images.to(device_of(model)))
     return reach
 
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fhec_training.activation import PolyActivation, activations, penalty
-from fhec_training.modes import evaluating
+from fhec_training.modes import device_of, evaluating
 from fhec_training.noise import Noise
 from fhec_training.ranges import inputs_of
 from fhec_training.schedule import one_cycle
@@ -141,7 +141,7 @@ def _step(
     where: str,
 ) -> tuple[float, float, float]:
     """One step of the optimizer; returns loss, penalty and accuracy of the batch."""
-    device = next(model.parameters()).device
+    device = device_of(model)
     inputs, labels = inputs.to(device), labels.to(device)
     scores = model(inputs)
     value, excess = loss(noise.on_scores(scores), labels), penalty(model)
@@ -165,7 +165,7 @@ def settle_batch_norms(model: nn.Module, loader: Iterable[tuple[Tensor, Tensor]]
     if not norms:
         return
     momenta = [norm.momentum for norm in norms]
-    device = next(model.parameters()).device
+    device = device_of(model)
     try:
         with evaluating(model):
             for norm in norms:
@@ -185,7 +185,7 @@ def settle_batch_norms(model: nn.Module, loader: Iterable[tuple[Tensor, Tensor]]
 @torch.no_grad()
 def accuracy(model: nn.Module, loader: Iterable[tuple[Tensor, Tensor]]) -> float:
     """Fraction of right classes as the network will run encrypted: in evaluation mode, nothing clipped."""
-    device = next(model.parameters()).device
+    device = device_of(model)
     with evaluating(model):
         right = [model(inputs.to(device)).argmax(1).cpu() == labels for inputs, labels in loader]
     return torch.cat(right).float().mean().item()

@@ -114,6 +114,7 @@ def test_functional_dropout_follows_the_mode_again():
     converted = convert(model, max_pool="average")
     assert [m.p for m in converted.modules() if isinstance(m, nn.Dropout)] == [0.25]
     assert torch.equal(converted.eval()(x), converted(x))
+    assert not torch.equal(converted.train()(x), converted(x))
 
 
 def test_residual_network_shares_one_polynomial_where_it_shared_a_relu():

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from fhec_training.activation import PolyActivation
-from fhec_training.modes import evaluating
+from fhec_training.modes import device_of, evaluating
 
 ADVICE = (
     "write activations as modules (nn.ReLU and so on), or take branches and loops that depend on tensor values out of `forward`"
@@ -118,7 +118,7 @@ def recorded_calls(model: nn.Module, images: Tensor) -> list[Any]:
     handles += [module.register_forward_hook(recorder.leave) for module in leaves]
     try:
         with evaluating(model), recorder:
-            model(images)
+            model(images.to(device_of(model)))
     finally:
         for handle in handles:
             handle.remove()
