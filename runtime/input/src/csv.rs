@@ -1,23 +1,13 @@
 //! Tables of numbers: one sample a row, the label last if there is one column more; or one gray image as a matrix.
 
+use crate::labels::{class, from_values};
 use crate::samples::{Samples, Values};
 use crate::{ImageShape, InputErrorKind};
 
 /// Decodes a table separated by commas, semicolons, tabs or spaces. A first line that is not numbers is a heading.
 pub(crate) fn decode(data: &[u8], shape: ImageShape) -> Result<Samples, InputErrorKind> {
-    let damaged = |reason: String| InputErrorKind::damaged("CSV", reason);
-    let text = std::str::from_utf8(data).map_err(|e| damaged(e.to_string()))?;
     let n = shape.n_values();
-    let mut table = Table { row_len: None, numbers: Vec::new() };
-    for (line_no, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        match table.push_row(line) {
-            Ok(()) => {}
-            Err(_) if line_no == 0 => table = Table { row_len: None, numbers: Vec::new() },
-            Err(reason) => return Err(damaged(format!("line {}: {reason}", line_no + 1))),
-        }
-    }
-    let row_len = table.row_len.ok_or_else(|| damaged("no numbers".to_owned()))?;
-    let numbers = table.numbers;
+    let (row_len, numbers) = parse(data)?;
     let n_rows = numbers.len() / row_len;
     let is_matrix = row_len == shape.width && numbers.len() == n;
     if row_len == n || is_matrix {
@@ -31,11 +21,36 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape) -> Result<Samples, InputErr
     }
     let mut values = Vec::with_capacity(n_rows * n);
     let mut labels = Vec::with_capacity(n_rows);
-    for row in numbers.chunks_exact(row_len) {
+    for (index, row) in numbers.chunks_exact(row_len).enumerate() {
         values.extend_from_slice(&row[..n]);
-        labels.push(row[n] as usize);
+        labels.push(class(index, row[n])?);
     }
     Ok(Samples { shape, values: Values::Numbers(values), labels: Some(labels) })
+}
+
+/// Decodes a table with one class a row.
+pub(crate) fn decode_labels(data: &[u8]) -> Result<Vec<usize>, InputErrorKind> {
+    let (row_len, numbers) = parse(data)?;
+    match row_len {
+        1 => from_values(Values::Numbers(numbers)),
+        n => Err(InputErrorKind::NotLabels { found: format!("rows of {n} numbers") }),
+    }
+}
+
+/// The numbers of a row, and all numbers.
+fn parse(data: &[u8]) -> Result<(usize, Vec<f64>), InputErrorKind> {
+    let damaged = |reason: String| InputErrorKind::damaged("CSV", reason);
+    let text = std::str::from_utf8(data).map_err(|e| damaged(e.to_string()))?;
+    let mut table = Table { row_len: None, numbers: Vec::new() };
+    for (line_no, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        match table.push_row(line) {
+            Ok(()) => {}
+            Err(_) if line_no == 0 => table = Table { row_len: None, numbers: Vec::new() },
+            Err(reason) => return Err(damaged(format!("line {}: {reason}", line_no + 1))),
+        }
+    }
+    let row_len = table.row_len.ok_or_else(|| damaged("no numbers".to_owned()))?;
+    Ok((row_len, table.numbers))
 }
 
 /// Rows of one length, one after the other.

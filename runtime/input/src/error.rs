@@ -53,6 +53,20 @@ pub enum InputErrorKind {
         /// Shape of the model's input.
         wanted: ImageShape,
     },
+    /// The file is fine, but holds no classes.
+    #[error("holds {found}, not one class for each sample")]
+    NotLabels {
+        /// What it holds.
+        found: String,
+    },
+    /// A number that names no class.
+    #[error("label {index} is {number}, which is no class: classes are whole numbers from 0")]
+    NotAClass {
+        /// Which label, from 0.
+        index: usize,
+        /// The number.
+        number: f64,
+    },
     /// Sample number beyond the end.
     #[error("sample {index} does not exist: the file has {n_samples}")]
     NoSuchSample {
@@ -85,6 +99,10 @@ impl InputErrorKind {
             Self::WrongShape { .. } => {
                 "resize, crop or convert the input as the images were on which the model was trained"
             }
+            Self::NotLabels { .. } => {
+                "give one class for each sample: an idx file, a NumPy vector, or a table with one number a row"
+            }
+            Self::NotAClass { .. } => "number the classes from 0, as the scores of the model are",
             Self::NoSuchSample { .. } => "count from 0 and choose a smaller --index",
             Self::WrongNormalization { .. } => "compile with as many --mean and --std as there are channels",
         }

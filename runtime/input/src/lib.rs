@@ -13,6 +13,7 @@ mod bytes;
 mod csv;
 mod dataset;
 mod error;
+mod labels;
 mod numpy;
 mod picture;
 mod samples;
@@ -21,6 +22,7 @@ mod shape;
 use std::path::Path;
 
 pub use error::{InputError, InputErrorKind};
+pub use labels::{decode_labels, read_labels};
 pub use samples::{Normalization, Samples};
 pub use shape::ImageShape;
 

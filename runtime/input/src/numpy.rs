@@ -6,6 +6,7 @@ use npyz::npz::NpzArchive;
 use npyz::{Deserialize, NpyFile, Order};
 
 use crate::bytes::read_bounded;
+use crate::labels::from_values;
 use crate::picture::planes;
 use crate::samples::{Samples, Values};
 use crate::{ImageShape, InputErrorKind};
@@ -28,26 +29,60 @@ pub(crate) fn decode_npy(data: &[u8], shape: ImageShape) -> Result<Samples, Inpu
 
 /// Decodes the first array of an archive that fits; an array named `y` or `labels` gives the labels.
 pub(crate) fn decode_npz(data: &[u8], shape: ImageShape) -> Result<Samples, InputErrorKind> {
-    let damaged = |e: &dyn ToString| InputErrorKind::damaged("npz", e.to_string());
-    let mut archive = NpzArchive::new(Cursor::new(data)).map_err(|e| damaged(&e))?;
-    let names: Vec<String> = archive.array_names().take(MAX_ARRAYS).map(str::to_owned).collect();
+    let mut archive = Archive::new(data)?;
     let mut samples = Err(InputErrorKind::WrongShape { found: "no array".to_owned(), wanted: shape });
     let mut labels = None;
-    for name in &names {
-        let file = archive.zip_archive().by_name(&npyz::npz::file_name_from_array_name(name));
-        let bytes = read_bounded(file.map_err(|e| damaged(&e))?).map_err(|e| damaged(&e))?;
-        if matches!(name.as_str(), "y" | "labels" | "label") {
-            labels = Some(Array::parse(&bytes)?.values);
+    for name in archive.names() {
+        if is_label_name(&name) {
+            labels = Some(Array::parse(&archive.read(&name)?)?);
         } else if samples.is_err() {
-            samples = decode_npy(&bytes, shape);
+            samples = decode_npy(&archive.read(&name)?, shape);
         }
     }
     let mut samples = samples?;
-    samples.labels = labels.map(|values| match values {
-        Values::Pixels(v) => v.into_iter().map(usize::from).collect(),
-        Values::Numbers(v) => v.into_iter().map(|x| x as usize).collect(),
-    });
+    samples.labels = labels.map(Array::labels).transpose()?;
     Ok(samples)
+}
+
+/// Decodes one array of classes.
+pub(crate) fn decode_npy_labels(data: &[u8]) -> Result<Vec<usize>, InputErrorKind> {
+    Array::parse(data)?.labels()
+}
+
+/// Decodes the array of an archive that is named as labels are, or its only array.
+pub(crate) fn decode_npz_labels(data: &[u8]) -> Result<Vec<usize>, InputErrorKind> {
+    let mut archive = Archive::new(data)?;
+    let names = archive.names();
+    match (names.iter().find(|name| is_label_name(name)), &names[..]) {
+        (Some(name), _) | (None, [name]) => decode_npy_labels(&archive.read(name)?),
+        (None, _) => {
+            let found = format!("{} arrays, none of them named y or labels", names.len());
+            Err(InputErrorKind::NotLabels { found })
+        }
+    }
+}
+
+fn is_label_name(name: &str) -> bool {
+    matches!(name, "y" | "labels" | "label")
+}
+
+/// Arrays that are unpacked one at a time.
+struct Archive<'a>(NpzArchive<Cursor<&'a [u8]>>);
+
+impl<'a> Archive<'a> {
+    fn new(data: &'a [u8]) -> Result<Self, InputErrorKind> {
+        NpzArchive::new(Cursor::new(data)).map(Self).map_err(|e| InputErrorKind::damaged("npz", e))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.array_names().take(MAX_ARRAYS).map(str::to_owned).collect()
+    }
+
+    fn read(&mut self, name: &str) -> Result<Vec<u8>, InputErrorKind> {
+        let file = self.0.zip_archive().by_name(&npyz::npz::file_name_from_array_name(name));
+        read_bounded(file.map_err(|e| InputErrorKind::damaged("npz", e))?)
+            .map_err(|e| InputErrorKind::damaged("npz", e))
+    }
 }
 
 /// Where the channels are in the values of a file.
@@ -94,6 +129,14 @@ impl Array {
         }
         let dims = file.shape().iter().map(|&d| d as usize).collect();
         Ok(Self { dims, values: read_values(file)? })
+    }
+
+    /// The values as classes, from a vector or a column.
+    fn labels(self) -> Result<Vec<usize>, InputErrorKind> {
+        match self.dims[..] {
+            [_] | [_, 1] => from_values(self.values),
+            _ => Err(InputErrorKind::NotLabels { found: format!("an array of {:?}", self.dims) }),
+        }
     }
 
     /// Accepts `[C,H,W]`, `[H,W,C]`, `[H,W]` for one channel and flat vectors, each also behind a sample axis.

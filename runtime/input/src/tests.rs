@@ -183,3 +183,51 @@ fn random_damage_never_panics() {
         }
     }
 }
+
+fn check_labels(data: &[u8], name: &str, expected: &[usize]) {
+    assert_eq!(decode_labels(data, Path::new(name)).unwrap(), expected, "{name}");
+}
+
+fn check_not_labels(data: &[u8], name: &str, expected: &str) {
+    let error = decode_labels(data, Path::new(name)).unwrap_err().to_string();
+    assert!(error.contains(expected), "{name}: {error}");
+}
+
+#[test]
+fn labels_are_read_from_every_format_that_holds_them() {
+    let idx = [0, 0, 8, 1, 0, 0, 0, 3, 7, 0, 9];
+    check_labels(&idx, "t10k-labels-idx1-ubyte", &[7, 0, 9]);
+    check_labels(&gzip(&idx), "t10k-labels-idx1-ubyte.gz", &[7, 0, 9]);
+    check_labels(&npy::<u8>(&[3], &[7, 0, 9]), "y.npy", &[7, 0, 9]);
+    check_labels(&npy::<i64>(&[3], &[7, 0, 999]), "y.npy", &[7, 0, 999]);
+    check_labels(&npy::<i32>(&[3, 1], &[7, 0, 9]), "y.npy", &[7, 0, 9]);
+    check_labels(&npy::<f64>(&[3], &[7.0, 0.0, 9.0]), "y.npy", &[7, 0, 9]);
+    check_labels(&npz(), "data.npz", &[7]);
+    check_labels(b"label\n7\n0\n9\n", "y.csv", &[7, 0, 9]);
+    check_labels(b"7\n0\n9", "y.txt", &[7, 0, 9]);
+    check_labels(&gzip(b"7\n0\n9"), "y.csv.gz", &[7, 0, 9]);
+    check_labels(&cifar(), "test_batch.bin", &[0, 1]);
+}
+
+#[test]
+fn what_holds_no_labels_is_refused() {
+    check_not_labels(&png(), "y.png", "a picture");
+    check_not_labels(&idx(), "images-idx3-ubyte", "bytes of [2, 2, 3]");
+    check_not_labels(&npy::<u8>(&[2, 2], &[1, 2, 3, 4]), "y.npy", "an array of [2, 2]");
+    check_not_labels(&npy::<f64>(&[2], &[1.0, 2.5]), "y.npy", "label 1 is 2.5");
+    check_not_labels(&npy::<i64>(&[2], &[1, -1]), "y.npy", "label 1 is -1");
+    check_not_labels(b"1,2\n3,4\n", "y.csv", "rows of 2 numbers");
+    check_not_labels(b"1\n0.5\n", "y.csv", "label 1 is 0.5");
+    check_not_labels(b"1\n2\n", "y", "unknown format");
+}
+
+#[test]
+fn labels_beside_the_images_are_classes_or_refused() {
+    let row = |label: &str| format!("{}{label}\n", "0.5,".repeat(24));
+    let read = |label: &str| decode_samples(row(label).as_bytes(), Path::new("x.csv"), SHAPE);
+    assert_eq!(read("3").unwrap().label(0), Some(3));
+    for wrong in ["-1", "2.5"] {
+        let error = read(wrong).unwrap_err().to_string();
+        assert!(error.contains(&format!("label 0 is {wrong}")), "{error}");
+    }
+}
