@@ -6,6 +6,9 @@ use fhe_input::InputError;
 use fhec_passes::PassError;
 
 use crate::import::{ImportError, Malformed};
+use crate::pipeline::BuildError;
+use crate::schedule::ScheduleError;
+use crate::{CompileError, Statistic};
 
 /// Who has to act, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +106,74 @@ impl Diagnostic {
         Diagnostic::new(Kind::Cannot, error.to_string()).with_help(error.kind.help())
     }
 
+    /// A compilation that failed, of the model called `model`.
+    pub fn compile(model: &str, error: &CompileError) -> Self {
+        let about =
+            |kind: Kind, help: &str| Diagnostic::new(kind, format!("{model}: {error}")).with_help(help);
+        match error {
+            CompileError::NoModel => {
+                Diagnostic::new(Kind::Usage, error.to_string()).with_help("give an ONNX file")
+            }
+            CompileError::Import { model, source } => Self::import(model, source),
+            CompileError::Ensemble(_) => Diagnostic::new(Kind::Cannot, error.to_string())
+                .with_help("an ensemble is of models of one architecture, trained apart"),
+            CompileError::Preprocessing { what, given, channels } => {
+                let what =
+                    format!("{given} numbers for `--{}`, the model has {channels} channels", option(*what));
+                Diagnostic::new(Kind::Usage, what)
+                    .with_help("give one number for all channels, or one for each")
+            }
+            CompileError::Statistic { what, .. } => {
+                let help =
+                    format!("`--{}` is of pixels from 0 to 1, and deviations are positive", option(*what));
+                Diagnostic::new(Kind::Usage, error.to_string()).with_help(help)
+            }
+            CompileError::Classes { .. } => {
+                Diagnostic::new(Kind::Usage, error.to_string()).with_help("give one label for every score")
+            }
+            CompileError::Toy { .. } => Diagnostic::new(Kind::Usage, error.to_string())
+                .with_help("add `--toy` if this is only a test"),
+            CompileError::Calibration { kind, .. } => {
+                Diagnostic::new(Kind::Cannot, error.to_string()).with_help(kind.help())
+            }
+            CompileError::NoCalibration => Diagnostic::new(Kind::Cannot, error.to_string())
+                .with_help("give a file with at least one image to `--calibrate`"),
+            CompileError::Pass(error) => Self::pass(model, error),
+            CompileError::Verify(_) | CompileError::Simulation(_) => Self::bug(format!("{model}: {error}")),
+            CompileError::Build(build) => match build {
+                BuildError::Linear(source) => Self::bug(format!("{model}: {error}: {source}")),
+                BuildError::Check(source) => Self::bug(format!("{model}: {error}: {source}")),
+                BuildError::Schedule(ScheduleError::NotInPaper { .. }) => about(
+                    Kind::Cannot,
+                    "leave `--params paper` away: the search finds parameters for every network",
+                ),
+                BuildError::Schedule(_) => about(
+                    Kind::Cannot,
+                    "ask for less `--precision`, other `--sublevels` or a larger ring (`--log-n`)",
+                ),
+                BuildError::Overflow { .. } => about(
+                    Kind::Cannot,
+                    "train with the clip-range penalty, or pass `--calibrate IMAGES` if real inputs stay in range",
+                ),
+                BuildError::Vanish { .. } => about(
+                    Kind::Cannot,
+                    "look for weights near zero in the last layers; a common factor of the scores changes no class",
+                ),
+                BuildError::Memory { .. } => about(
+                    Kind::Cannot,
+                    "allow more with `--memory`, or try `--layout hw`, which needs fewer keys",
+                ),
+                BuildError::Layout(_) => {
+                    about(Kind::Cannot, "use a larger ring (`--log-n`) or a smaller input")
+                }
+                BuildError::Arity { .. } | BuildError::NotMerged | BuildError::Empty { .. } => about(
+                    Kind::Cannot,
+                    "compile a network with one input, one output and at least one layer with weights",
+                ),
+            },
+        }
+    }
+
     /// A pass that failed on the model called `model`.
     pub fn pass(model: &str, error: &PassError) -> Self {
         match error {
@@ -119,6 +190,14 @@ impl Diagnostic {
         Diagnostic::new(Kind::Bug, what).with_help(
             "this is a bug of fhec: please report it with the model, or with `--print-after` of its passes",
         )
+    }
+}
+
+/// The option that gives a statistic.
+fn option(statistic: Statistic) -> &'static str {
+    match statistic {
+        Statistic::Mean => "mean",
+        Statistic::Deviation => "std",
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub mod cli;
 pub mod cluster;
+mod compile;
 pub mod diagnostics;
 pub mod emit;
 pub mod fit;
@@ -16,3 +17,8 @@ pub mod predict;
 pub mod report;
 pub mod schedule;
 pub mod simulate;
+
+pub use compile::{
+    Calibration, CompileError, Compiled, ImageFile, Model, Observer, Request, SelfCheck, Source, Stage,
+    Statistic, compile,
+};

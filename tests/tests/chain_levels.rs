@@ -2,23 +2,17 @@
 
 mod networks;
 
-use fhec::emit::Labels;
 use fhec::levels::{LevelsOptions, analyze};
-use fhec::pipeline::{BuildOptions, Built, build};
-use fhec_ir::spec::GraphSpec;
-use fhec_ir::verify;
-use networks::{BRANCHES, LENET, RESNET, TOY_LOG_N, VGG};
+use fhec::pipeline::Built;
+use fhec::{Request, compile};
+use networks::{BRANCHES, LENET, RESNET, VGG, graph, toy_request};
 
 /// What `fhec levels` counts with all passes and tower reuse, and the program of the same graph.
 fn levels_and_program(nodes: &str, precision: f64) -> (u32, Built) {
-    let spec: GraphSpec = ron::from_str(&format!("(nodes: [{nodes}])")).unwrap();
-    let analysis = analyze("model", &spec.build().unwrap(), &LevelsOptions::default()).unwrap();
-    let options = BuildOptions {
-        log_n: TOY_LOG_N..=TOY_LOG_N,
-        precision: precision..=precision,
-        ..BuildOptions::default()
-    };
-    let built = build(verify(&analysis.graph).unwrap(), &options, Labels::default()).unwrap();
+    let graph = graph(nodes);
+    let analysis = analyze("model", &graph, &LevelsOptions::default()).unwrap();
+    let request = Request { precision: Some(precision), ..toy_request(graph) };
+    let built = compile(&request, &mut ()).unwrap().built;
     (analysis.report.levels["FRT"], built)
 }
 

@@ -9,13 +9,12 @@ use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
 use fhe_secret::SeedSource;
 use fhec::cluster::{ClusterOptions, Method, Order, cluster_model};
-use fhec::emit::Labels;
 use fhec::lower::{Circuit, eval};
-use fhec::pipeline::{BuildError, BuildOptions, Built, LayoutChoice, build};
+use fhec::pipeline::{BuildError, Built, LayoutChoice};
 use fhec::report::BuildReport;
+use fhec::{CompileError, Model, Request, compile};
 use fhec_ir::spec::GraphSpec;
-use fhec_ir::{Graph, MemberIdx, evaluate, verify};
-use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+use fhec_ir::{Graph, MemberIdx, evaluate};
 
 const TOY_LOG_N: u32 = 11;
 
@@ -51,30 +50,29 @@ fn network(seed: u64) -> Graph {
     spec.build().unwrap()
 }
 
-fn members(n: u64) -> Graph {
-    let models: Vec<Graph> = (1..=n).map(network).collect();
-    if n == 1 { models[0].clone() } else { fhec_ir::ensemble(&models).unwrap() }
+fn members(n: u64) -> Vec<Model> {
+    (1..=n).map(|seed| Model::graph(format!("member {seed}"), network(seed))).collect()
 }
 
-fn optimized(mut graph: Graph) -> Graph {
-    let manager = Manager::new(pipeline(Config::ALL), ManagerOptions::default()).unwrap();
-    manager.run(&mut graph, &mut PassCx::default()).unwrap();
-    graph
-}
-
-fn options(layout: LayoutChoice, method: Method, centroids: u32) -> BuildOptions {
-    let cluster = ClusterOptions { method, centroids, seed: 1, order: Order::After };
-    BuildOptions {
+fn request(models: Vec<Model>, layout: LayoutChoice, method: Method, centroids: u32) -> Request {
+    Request {
+        models,
         layout,
-        precision: 7.0..=7.0,
-        log_n: TOY_LOG_N..=TOY_LOG_N,
-        cluster: Some(cluster),
-        ..BuildOptions::default()
+        precision: Some(7.0),
+        toy: true,
+        log_n: Some(TOY_LOG_N..=TOY_LOG_N),
+        cluster: Some(ClusterOptions { method, centroids, seed: 1, order: Order::After }),
+        ..Request::default()
     }
 }
 
-fn built(graph: &Graph, options: &BuildOptions) -> Built {
-    build(verify(graph).unwrap(), options, Labels::default()).unwrap()
+/// The same without codebooks.
+fn plain(models: Vec<Model>) -> Request {
+    Request { cluster: None, ..request(models, LayoutChoice::Hw, Method::Full, 1) }
+}
+
+fn built(request: &Request) -> Built {
+    compile(request, &mut ()).unwrap().built
 }
 
 fn input() -> Vec<f64> {
@@ -106,14 +104,14 @@ fn check(built: &Built, what: &str) {
 }
 
 fn check_members(n_members: u64) {
-    let graph = optimized(members(n_members));
+    let models = members(n_members);
     for method in [Method::Full, Method::Slice] {
         for centroids in [16, 64, 256, 1024] {
             let what = format!("{n_members} members, {method:?}, {centroids} centroids");
-            check(&built(&graph, &options(LayoutChoice::Hw, method, centroids)), &what);
+            check(&built(&request(models.clone(), LayoutChoice::Hw, method, centroids)), &what);
         }
     }
-    check(&built(&graph, &options(LayoutChoice::Packed, Method::Slice, 16)), "packed");
+    check(&built(&request(models, LayoutChoice::Packed, Method::Slice, 16)), "packed");
 }
 
 #[test]
@@ -133,8 +131,7 @@ fn clustered_ensemble_of_four_is_evaluated_within_the_predicted_error() {
 
 #[test]
 fn scores_of_an_ensemble_are_the_mean_over_its_models() {
-    let plain = BuildOptions { cluster: None, ..options(LayoutChoice::Hw, Method::Full, 1) };
-    let found = clear_model(&built(&optimized(members(3)), &plain).placed.circuit, &input());
+    let found = clear_model(&built(&plain(members(3))).placed.circuit, &input());
     let models =
         (1..=3).map(|m| evaluate(&network(m), &[&input()], MemberIdx::FIRST).unwrap().remove(0).data);
     let models: Vec<Vec<f64>> = models.collect();
@@ -144,11 +141,9 @@ fn scores_of_an_ensemble_are_the_mean_over_its_models() {
 
 #[test]
 fn enough_centroids_change_nothing() {
-    let graph = optimized(members(2));
-    let plain = BuildOptions { cluster: None, ..options(LayoutChoice::Hw, Method::Full, 1) };
-    let expected = clear_model(&built(&graph, &plain).placed.circuit, &input());
+    let expected = clear_model(&built(&plain(members(2))).placed.circuit, &input());
     for method in [Method::Full, Method::Slice] {
-        let built = built(&graph, &options(LayoutChoice::Hw, method, 65535));
+        let built = built(&request(members(2), LayoutChoice::Hw, method, 65535));
         let found = clear_model(&built.placed.circuit, &input());
         // Weights are rounded to single precision, as a program stores them.
         assert!(worst(&found, &expected) < 1e-6, "{method:?}: {found:?} instead of {expected:?}");
@@ -158,9 +153,8 @@ fn enough_centroids_change_nothing() {
 
 #[test]
 fn members_share_indices_and_operations() {
-    let (one, four) = (optimized(members(1)), optimized(members(4)));
-    let options = options(LayoutChoice::Hw, Method::Slice, 16);
-    let (one, four) = (built(&one, &options), built(&four, &options));
+    let of = |n: u64| built(&request(members(n), LayoutChoice::Hw, Method::Slice, 16));
+    let (one, four) = (of(1), of(4));
     let ops = |b: &Built| -> Vec<String> {
         b.program.spec().instructions.iter().map(|i| i.op.name().to_owned()).collect()
     };
@@ -182,18 +176,17 @@ fn members_share_indices_and_operations() {
 
 #[test]
 fn plaintexts_and_bytes_become_fewer() {
-    let graph = optimized(members(1));
-    let of = |options: &BuildOptions| {
-        let built = built(&graph, options);
-        let bytes = codec::encode(&built.program);
+    let of = |request: &Request| {
+        let compiled = compile(request, &mut ()).unwrap();
+        let program = &compiled.built.program;
+        let bytes = codec::encode(program);
         // The file is the program.
-        assert_eq!(codec::decode(&bytes, 1 << 30).unwrap().spec(), built.program.spec());
-        (BuildReport::new(&built, bytes.len()), bytes.len())
+        assert_eq!(codec::decode(&bytes, 1 << 30).unwrap().spec(), program.spec());
+        (BuildReport::new(&compiled, bytes.len()), bytes.len())
     };
-    let clustered = options(LayoutChoice::Hw, Method::Slice, 16);
-    let (report, bytes) = of(&clustered);
+    let (report, bytes) = of(&request(members(1), LayoutChoice::Hw, Method::Slice, 16));
     let report = report.clustering.unwrap();
-    let (_, plain_bytes) = of(&BuildOptions { cluster: None, ..clustered });
+    let (_, plain_bytes) = of(&plain(members(1)));
     // 3 convolutions of 3 columns with 16 entries, the shortcut's factor, and the diagonals of the dense layer.
     assert!(report.plaintexts < 3 * 3 * 16 + 100, "{}", report.plaintexts);
     assert!(report.clustering.plaintexts_before.unwrap() > 600);
@@ -206,11 +199,10 @@ fn plaintexts_and_bytes_become_fewer() {
 
 #[test]
 fn same_seed_gives_the_same_bytes() {
-    let graph = optimized(members(2));
     let bytes = |seed: u64| {
-        let mut options = options(LayoutChoice::Hw, Method::Slice, 16);
-        options.cluster.as_mut().unwrap().seed = seed;
-        codec::encode(&built(&graph, &options).program)
+        let mut request = request(members(2), LayoutChoice::Hw, Method::Slice, 16);
+        request.cluster.as_mut().unwrap().seed = seed;
+        codec::encode(&built(&request).program)
     };
     assert_eq!(bytes(1), bytes(1));
     assert_ne!(bytes(1), bytes(2));
@@ -218,19 +210,18 @@ fn same_seed_gives_the_same_bytes() {
 
 #[test]
 fn model_weights_are_clustered_before_the_passes() {
-    let mut graph = members(1);
     let cluster = ClusterOptions { method: Method::Slice, centroids: 4, seed: 1, order: Order::Before };
-    let clustering = cluster_model(&mut graph, cluster);
-    assert_eq!(clustering.layers.len(), 3);
+    let mut graph = network(1);
+    cluster_model(&mut graph, cluster);
     let expected = evaluate(&graph, &[&input()], MemberIdx::FIRST).unwrap().remove(0).data;
-    let options = BuildOptions { cluster: None, ..options(LayoutChoice::Hw, Method::Slice, 4) };
-    let built = built(&optimized(graph), &options);
+    let built = built(&Request { cluster: Some(cluster), ..plain(members(1)) });
     assert!(worst(&clear_model(&built.placed.circuit, &input()), &expected) < 1e-5);
+    assert_eq!(built.clustering.unwrap().layers.len(), 3);
 }
 
 #[test]
 fn codebooks_of_a_pair() {
-    let built = built(&optimized(members(2)), &options(LayoutChoice::Hw, Method::Slice, 4));
+    let built = built(&request(members(2), LayoutChoice::Hw, Method::Slice, 4));
     let mut text = String::new();
     for (i, book) in built.program.spec().constants.codebooks.iter().enumerate() {
         let rows: Vec<String> =
@@ -261,7 +252,7 @@ fn slot_map(layout: &Layout) -> String {
 
 #[test]
 fn slot_map_of_an_ensemble() {
-    let built = built(&optimized(members(3)), &options(LayoutChoice::Hw, Method::Slice, 16));
+    let built = built(&request(members(3), LayoutChoice::Hw, Method::Slice, 16));
     let layouts = &built.placed.layouts;
     let strided = layouts.iter().find(|l| l.shape().height == 4).unwrap();
     insta::assert_snapshot!(format!("{}\n\nafter the stride\n{}", slot_map(&layouts[0]), slot_map(strided)));
@@ -269,11 +260,9 @@ fn slot_map_of_an_ensemble() {
 
 #[test]
 fn too_many_members_are_refused_with_how_many_fit() {
-    let graph = optimized(members(20));
-    let built =
-        build(verify(&graph).unwrap(), &options(LayoutChoice::Hw, Method::Slice, 4), Labels::default());
-    let error = match built {
-        Err(error @ BuildError::Layout(_)) => error.to_string(),
+    let refused = compile(&request(members(20), LayoutChoice::Hw, Method::Slice, 4), &mut ());
+    let error = match refused {
+        Err(error @ CompileError::Build(BuildError::Layout(_))) => error.to_string(),
         other => panic!("expected a refusal, not {other:?}"),
     };
     assert_eq!(error, "20 member(s) of [2,8,8] need 2048 slots in one ciphertext of 1024: 16 fit");
@@ -283,6 +272,8 @@ fn too_many_members_are_refused_with_how_many_fit() {
 fn different_architectures_are_refused_with_the_difference() {
     let nodes = r#"(name: "x", op: Input(2, 8, 8)), (name: "o", of: ["x"], op: Output),"#;
     let spec: GraphSpec = ron::from_str(&format!("(nodes: [{nodes}])")).unwrap();
-    let error = fhec_ir::ensemble(&[network(1), spec.build().unwrap()]).unwrap_err();
+    let models = vec![members(1).remove(0), Model::graph("other", spec.build().unwrap())];
+    let error = compile(&plain(models), &mut ()).unwrap_err();
+    assert_eq!(error.code(), "no-ensemble");
     assert!(error.to_string().contains("2 nodes"), "{error}");
 }

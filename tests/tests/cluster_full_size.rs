@@ -4,25 +4,19 @@ use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
 use fhe_secret::SeedSource;
 use fhec::cluster::{ClusterOptions, Method, Order};
-use fhec::emit::Labels;
-use fhec::import::{ImportOptions, import_bytes};
 use fhec::lower::eval;
-use fhec::pipeline::{BuildOptions, Built, LayoutChoice, build};
-use fhec_ir::{Graph, verify};
-use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+use fhec::pipeline::{Built, LayoutChoice};
+use fhec::{Model, Request, compile};
 use fhec_tests::models::{Network, Spec, generate};
 
 fn built(n_members: u64, cluster: Option<ClusterOptions>) -> Built {
-    let member = |seed: u64| -> Graph {
+    let member = |seed: u64| {
         let spec = Spec { seed, ..Spec::new(Network::Resnet20) };
-        import_bytes(generate(&spec), &ImportOptions::default()).unwrap().graph
+        Model::onnx(format!("member {seed}"), generate(&spec))
     };
-    let models: Vec<Graph> = (0..n_members).map(member).collect();
-    let mut graph = if n_members == 1 { models[0].clone() } else { fhec_ir::ensemble(&models).unwrap() };
-    let manager = Manager::new(pipeline(Config::ALL), ManagerOptions::default()).unwrap();
-    manager.run(&mut graph, &mut PassCx::default()).unwrap();
-    let options = BuildOptions { layout: LayoutChoice::Hw, cluster, ..BuildOptions::default() };
-    build(verify(&graph).unwrap(), &options, Labels::default()).unwrap()
+    let models = (0..n_members).map(member).collect();
+    let request = Request { models, layout: LayoutChoice::Hw, cluster, ..Request::default() };
+    compile(&request, &mut ()).unwrap().built
 }
 
 /// Seconds of one encrypted image whose decrypted scores are those of the clear circuit.

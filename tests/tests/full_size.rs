@@ -3,11 +3,10 @@
 use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
 use fhe_secret::SeedSource;
-use fhec::emit::Labels;
 use fhec::import::{ImportOptions, import_bytes};
-use fhec::pipeline::{BuildOptions, LayoutChoice, build};
-use fhec_ir::{MemberIdx, evaluate, verify};
-use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+use fhec::pipeline::LayoutChoice;
+use fhec::{Model, Request, compile};
+use fhec_ir::{MemberIdx, evaluate};
 use fhec_tests::models::{Network, Spec, generate};
 
 /// As [`check_model`] for a generated network.
@@ -18,15 +17,13 @@ fn check(network: Network, layout: LayoutChoice, levels: u32, memory: u64) {
 /// Builds a network, evaluates it encrypted, and compares with the clear evaluator of the imported graph.
 fn check_model(name: &str, model: Vec<u8>, layout: LayoutChoice, levels: u32, memory: u64) {
     let imported = import_bytes(model, &ImportOptions::default()).unwrap();
-    let mut graph = imported.graph.clone();
-    let manager = Manager::new(pipeline(Config::ALL), ManagerOptions::default()).unwrap();
-    manager.run(&mut graph, &mut PassCx::default()).unwrap();
-    let options = BuildOptions { layout, ..BuildOptions::default() };
-    let built = build(verify(&graph).unwrap(), &options, Labels::default()).unwrap();
+    let graph = imported.graph.clone();
+    let request = Request { layout, memory, ..Request::new(Model::imported(name, imported)) };
+    let built = compile(&request, &mut ()).unwrap().built;
     assert_eq!(built.positions.n_levels(), levels);
     let n = graph.shape(graph.inputs()[0]).len();
     let input: Vec<f64> = (0..n).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect();
-    let expected = evaluate(&imported.graph, &[&input], MemberIdx::FIRST).unwrap().remove(0).data;
+    let expected = evaluate(&graph, &[&input], MemberIdx::FIRST).unwrap().remove(0).data;
     let mut seeds = SeedSource::os();
     let trial = Trial::new(&built.program, Options { memory, n_evaluations: 1 }, &mut seeds).unwrap();
     let found = trial.run(&input, &mut seeds, &Silent).unwrap();

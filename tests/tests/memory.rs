@@ -7,17 +7,15 @@ use fhe_bytecode::{CheckedProgram, CostModel};
 use fhe_ckks::{Context, key_request};
 use fhe_machine::{Machine, Options};
 use fhe_secret::{SecretKey, SeedSource};
-use fhec::emit::Labels;
-use fhec::pipeline::{BuildError, BuildOptions, build};
-use fhec_ir::verify;
-use networks::{RESNET, TOY_LOG_N, optimized};
+use fhec::pipeline::{BuildError, LayoutChoice};
+use fhec::{CompileError, Request, compile};
+use networks::{RESNET, graph, toy_request};
 
 /// A program whose every key is cheap, so that there is something to save.
-fn built(memory: u64) -> Result<CheckedProgram, BuildError> {
-    let graph = optimized(RESNET);
+fn built(memory: u64) -> Result<CheckedProgram, CompileError> {
     let costs = CostModel { key_byte_s: 1e-11, ..CostModel::default() };
-    let options = BuildOptions { log_n: TOY_LOG_N..=TOY_LOG_N, memory, costs, ..BuildOptions::default() };
-    build(verify(&graph).unwrap(), &options, Labels::default()).map(|built| built.program)
+    let request = Request { memory, costs, layout: LayoutChoice::Packed, ..toy_request(graph(RESNET)) };
+    compile(&request, &mut ()).map(|compiled| compiled.built.program)
 }
 
 fn needed(program: &CheckedProgram) -> u64 {
@@ -50,7 +48,7 @@ fn smaller_budget_gives_a_program_with_fewer_keys() {
 #[test]
 fn budget_below_the_least_is_refused_with_the_missing_bytes_and_the_layer() {
     match built(100_000) {
-        Err(BuildError::Memory { keys, working, budget, layer, layer_bytes }) => {
+        Err(CompileError::Build(BuildError::Memory { keys, working, budget, layer, layer_bytes })) => {
             assert!(keys + working > budget && budget == 100_000);
             assert!(!layer.is_empty() && layer_bytes > 0);
         }

@@ -1,7 +1,6 @@
 //! The `fhec` command: one file per subcommand, each a thin layer over a library function.
 
 mod build;
-mod calibration;
 mod inspect;
 mod levels;
 mod memory;

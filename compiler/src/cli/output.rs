@@ -10,9 +10,11 @@ use fhe_host::{Content, WriteError, show_bytes, write_whole};
 use indicatif::ProgressBar;
 
 use super::Outcome;
+use crate::SelfCheck;
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::pipeline::MissingPrime;
 use crate::report::{BuildReport, ClusterReport, ExtraLevels};
+use crate::simulate::{Fullest, Summary};
 
 /// How a command writes what it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -91,6 +93,37 @@ pub(super) fn summary(report: &BuildReport, path: &Path) -> String {
         report.predicted_error,
         report.predicted_precision_bits,
     )
+}
+
+/// What the program does to the inputs it was calibrated on: what these were, and everything that is not as it should be.
+pub(super) fn self_check(check: &SelfCheck) -> Vec<String> {
+    let Summary { samples, changed_classes, near_samples, wrapped_samples, .. } = &check.summary;
+    let (what, remedy) = match check.is_real {
+        true => ("calibration images", "ask for more with `--precision`"),
+        false => {
+            ("made-up pictures", "calibrate with `--calibrate IMAGES`, or ask for more with `--precision`")
+        }
+    };
+    let mut lines = Vec::new();
+    match check.is_real {
+        true => lines.push(format!("note: values were measured on all {samples} {what}")),
+        false => lines.push(
+            "note: values were measured on made-up pictures; `--calibrate IMAGES` measures them on real ones"
+                .to_owned(),
+        ),
+    }
+    if *changed_classes > 0 {
+        lines.push(format!(
+            "warning: simulated noise changes the class of {changed_classes} of {samples} {what}; {remedy}"
+        ));
+    }
+    if let (true, Some(Fullest { layer, bits_left })) = (*near_samples > 0, &check.summary.fullest) {
+        lines.push(format!(
+            "warning: {near_samples} of {samples} {what} come within one bit of a modulus, {wrapped_samples} of them wrap around: \
+             layer {layer} has {bits_left:.1} bits left"
+        ));
+    }
+    lines
 }
 
 /// Why there are more levels than `fhec levels` counts, if there are.

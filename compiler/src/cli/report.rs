@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 
 use fhe_bytecode::codec;
 use fhe_host::Content;
-use indicatif::ProgressBar;
+use fhec_ir::Graph;
+use fhec_passes::{Pass, PassError, PassRun};
 
 use super::Outcome;
-use super::build::{Point, Request, compile};
-use super::output::{spinner, write_atomically};
+use super::build::{Options, Progress};
+use super::output::write_atomically;
 use super::program::{read_profile, read_program};
 use crate::diagnostics::{Diagnostic, Kind};
+use crate::import::Imported;
 use crate::levels::{LevelsOptions, last_row, partial_rows};
 use crate::report::{Page, Stages, precision_bits};
+use crate::{Observer, Stage};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -36,14 +39,14 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
     #[command(flatten)]
-    request: Request,
+    options: Options,
 }
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
-    let spinner = spinner(quiet);
-    let written =
-        page(args, &spinner).and_then(|html| write_atomically(&args.output, Content::Text, html.as_bytes()));
-    spinner.finish_and_clear();
+    let mut recorder = Recorder { progress: Progress::new(quiet), stages: Stages::default(), failed: None };
+    let written = page(args, &mut recorder)
+        .and_then(|html| write_atomically(&args.output, Content::Text, html.as_bytes()));
+    recorder.progress.finish();
     written.map_err(|d| vec![d])?;
     if !quiet {
         eprintln!("{}: open it in a browser", args.output.display());
@@ -51,7 +54,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     Ok(())
 }
 
-fn page(args: &Args, spinner: &ProgressBar) -> Result<String, Diagnostic> {
+fn page(args: &Args, recorder: &mut Recorder) -> Result<String, Diagnostic> {
     if is_program(&args.models[0]) {
         if args.models.len() > 1 {
             return Err(Diagnostic::new(Kind::Usage, "a report is about one program"));
@@ -62,30 +65,52 @@ fn page(args: &Args, spinner: &ProgressBar) -> Result<String, Diagnostic> {
             Page { program: &program, stages: None, precision_bits: None, measured: measured.as_ref() };
         return Ok(page.html());
     }
-    let mut stages = Stages::default();
-    let mut failed = None;
-    let built = compile(&args.models, &args.request, spinner, &mut |point| match point {
-        Point::Imported(graph) => {
-            stages = Stages::imported(graph);
-            match partial_rows(graph, &LevelsOptions::default()) {
-                Ok(rows) => stages.configurations = rows,
-                Err(error) => failed = Some(error),
-            }
-        }
-        Point::Passed(pass, run, graph) => stages.push(run, pass.summary(), graph),
-        Point::Optimized(graph) => stages.configurations.push(last_row(graph)),
-    })?;
-    if let Some(error) = failed {
-        return Err(Diagnostic::pass(&args.models[0].display().to_string(), &error));
+    let compiled = args.options.compile(&args.models, recorder)?;
+    if let Some(error) = &recorder.failed {
+        return Err(Diagnostic::pass(&args.models[0].display().to_string(), error));
     }
+    let built = &compiled.built;
     let measured = read_profile(args.profile.as_deref(), &built.program)?;
     let page = Page {
         program: &built.program,
-        stages: Some(&stages),
-        precision_bits: Some(precision_bits(&built)),
+        stages: Some(&recorder.stages),
+        precision_bits: Some(precision_bits(built)),
         measured: measured.as_ref(),
     };
     Ok(page.html())
+}
+
+/// Keeps the graph on its way, for the page.
+struct Recorder {
+    progress: Progress,
+    stages: Stages,
+    failed: Option<PassError>,
+}
+
+impl Observer for Recorder {
+    fn stage(&mut self, stage: Stage<'_>) {
+        self.progress.stage(stage);
+    }
+
+    fn fraction(&mut self, done: usize, of: usize) {
+        self.progress.fraction(done, of);
+    }
+
+    fn imported(&mut self, model: &Imported) {
+        self.stages = Stages::imported(&model.graph);
+        match partial_rows(&model.graph, &LevelsOptions::default()) {
+            Ok(rows) => self.stages.configurations = rows,
+            Err(error) => self.failed = Some(error),
+        }
+    }
+
+    fn passed(&mut self, pass: &dyn Pass, run: &PassRun, graph: &Graph) {
+        self.stages.push(run, pass.summary(), graph);
+    }
+
+    fn optimized(&mut self, graph: &Graph) {
+        self.stages.configurations.push(last_row(graph));
+    }
 }
 
 /// Whether a file begins like a program.

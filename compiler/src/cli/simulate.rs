@@ -1,16 +1,16 @@
 //! `fhec simulate`: a program in the clear, with the noise of encryption, over a data set.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use fhe_input::{ImageShape, Normalization, read_samples};
+use fhe_input::{ImageShape, Normalization, read_labels, read_samples};
 use indicatif::ProgressBar;
 
 use super::Outcome;
 use super::output::{Form, print, print_json};
 use super::program::read_program;
 use crate::diagnostics::{Diagnostic, Kind};
-use crate::simulate::{Simulation, simulate};
+use crate::simulate::{Fullest, Simulation, Summary, simulate};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -21,7 +21,7 @@ pub(super) struct Args {
     program: PathBuf,
     /// Images: CIFAR-10 binary, idx (also gzipped), npy, npz, CSV, PNG or JPEG
     images: PathBuf,
-    /// True classes as an idx file, where the images do not have them
+    /// True classes, where the images do not have them: idx, npy, npz, CSV with one number a row
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
     /// Evaluate only the first images
@@ -41,25 +41,20 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     let shape = program.input_layout().shape();
     let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
     let images = read_samples(&args.images, shape).map_err(|e| vec![Diagnostic::input(&e)])?;
-    let truth = match &args.truth {
-        None => None,
-        Some(path) => {
-            Some(read_samples(path, ImageShape::new(1, 1, 1)).map_err(|e| vec![Diagnostic::input(&e)])?)
-        }
-    };
+    let n_scores = program.output_layout().shape().len();
+    let truth = args.truth.as_deref().map(|path| truth(path, images.len(), n_scores)).transpose();
+    let truth = truth.map_err(|d| vec![d])?;
     let preprocessing = &program.spec().input.preprocessing;
     let normalization = Normalization { mean: preprocessing.mean.clone(), std: preprocessing.std.clone() };
     let n = images.len().min(args.limit.unwrap_or(usize::MAX));
     let mut samples = Vec::with_capacity(n);
     for i in 0..n {
         let tensor = images.tensor(i, &normalization).map_err(|e| cannot(e.to_string()))?;
-        let given = truth.as_ref().and_then(|t| t.tensor(i, &Normalization::default()).ok());
-        let class = given.map(|t| (t[0] * 255.0).round() as usize).or(images.label(i));
-        samples.push((tensor, class));
+        samples.push((tensor, truth.as_ref().map(|t| t[i]).or(images.label(i))));
     }
     let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(n as u64) };
-    let simulation =
-        simulate(&program, &samples, args.seed, &|| bar.inc(1)).map_err(|e| cannot(e.to_string()))?;
+    let simulation = simulate(&program, &samples, args.seed, &mut |done, _| bar.set_position(done as u64))
+        .map_err(|e| cannot(e.to_string()))?;
     bar.finish_and_clear();
     match args.format {
         Form::Json => print_json(&simulation),
@@ -67,17 +62,38 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     }
 }
 
+/// The classes of all images, from a file of their own.
+fn truth(path: &Path, n_images: usize, n_scores: usize) -> Result<Vec<usize>, Diagnostic> {
+    let labels = read_labels(path).map_err(|e| Diagnostic::input(&e))?;
+    let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", path.display()));
+    if labels.len() != n_images {
+        return Err(cannot(format!("{} labels for {n_images} images", labels.len()))
+            .with_help("give the labels of these images, one for each and in their order"));
+    }
+    match labels.iter().enumerate().find(|(_, label)| **label >= n_scores) {
+        Some((i, label)) => Err(cannot(format!("label {i} is {label}, the model has {n_scores} scores"))
+            .with_help("number the classes from 0, as the scores of the model are")),
+        None => Ok(labels),
+    }
+}
+
 fn text(simulation: &Simulation) -> String {
     let percent = |share: Option<f64>| share.map_or("unknown".to_owned(), |s| format!("{:.2} %", 100.0 * s));
+    let summary = &simulation.summary;
     let mut out = format!(
         "samples         {}\naccuracy        {} (without noise {})\nagreement       {}\nmax abs error   {:.3e} (largest result {:.3})\n",
-        simulation.samples,
-        percent(simulation.accuracy),
-        percent(simulation.exact_accuracy),
-        percent(Some(simulation.agreement)),
-        simulation.max_abs_error,
-        simulation.max_abs_result,
+        summary.samples,
+        percent(summary.accuracy),
+        percent(summary.exact_accuracy),
+        percent(Some(summary.agreement)),
+        summary.max_abs_error,
+        summary.max_abs_result,
     );
+    let Summary { near_samples, wrapped_samples, .. } = summary;
+    let _ = writeln!(out, "near the edge   {near_samples} samples, {wrapped_samples} of them wrapped around");
+    if let Some(Fullest { layer, bits_left }) = &summary.fullest {
+        let _ = writeln!(out, "closest value   {bits_left:.1} bits below its modulus, layer {layer}");
+    }
     let width = simulation.layers.iter().map(|l| l.name.chars().count()).max().unwrap_or(0).max(5);
     let _ = writeln!(out, "\n{:width$}   bits left      lost", "layer");
     for layer in &simulation.layers {

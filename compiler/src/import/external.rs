@@ -11,15 +11,9 @@ use tract_onnx::pb::StringStringEntryProto;
 pub(super) struct ExternalData(Option<PathBuf>);
 
 impl ExternalData {
-    /// No folder: models from memory have no external data.
-    pub(super) fn none() -> Self {
-        ExternalData(None)
-    }
-
-    /// The folder of the model file.
-    pub(super) fn beside(model: &Path) -> Self {
-        let folder = model.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        ExternalData(folder.canonicalize().ok())
+    /// Files of a folder; without one a model has no external data.
+    pub(super) fn new(folder: Option<&Path>) -> Self {
+        ExternalData(folder.and_then(|folder| folder.canonicalize().ok()))
     }
 
     /// Reads the bytes a tensor refers to.
@@ -82,7 +76,7 @@ mod tests {
         std::fs::create_dir(folder.path().join("model")).unwrap();
         std::fs::write(folder.path().join("model/w.bin"), b"0123456789").unwrap();
         std::fs::write(folder.path().join("secret.bin"), b"secret").unwrap();
-        let data = ExternalData::beside(&folder.path().join("model/m.onnx"));
+        let data = ExternalData::new(Some(&folder.path().join("model")));
         assert_eq!(data.read(&entries("w.bin", "2", "3")).unwrap(), b"234");
         for (location, offset, length, expected) in [
             ("../secret.bin", "0", "6", "outside"),

@@ -28,6 +28,11 @@ pub struct InputInfo {
 }
 
 impl InputInfo {
+    /// An input of a graph that comes from no file.
+    pub(crate) fn unnamed(shape: Shape) -> Self {
+        Self { name: String::new(), dims: vec![1, shape.c, shape.h, shape.w], shape, positions: None }
+    }
+
     /// Re-orders an input of the graph for the ONNX model.
     ///
     /// # Panics

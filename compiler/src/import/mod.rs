@@ -31,7 +31,7 @@ mod value;
 mod view;
 mod wire;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fhec_ir::Graph;
 
@@ -86,8 +86,7 @@ impl Imported {
 /// # Errors
 /// When the file cannot be read, is no usable model, or holds nodes that cannot be encrypted.
 pub fn import_file(path: &Path, options: &ImportOptions) -> Result<Imported, ImportError> {
-    let bytes = read_file(path)?;
-    import(bytes, &ExternalData::beside(path), options)
+    import(read_file(path)?, Some(&folder_of(path)), options)
 }
 
 /// Imports a model from memory.
@@ -95,10 +94,11 @@ pub fn import_file(path: &Path, options: &ImportOptions) -> Result<Imported, Imp
 /// # Errors
 /// When the bytes are no usable model or hold nodes that cannot be encrypted.
 pub fn import_bytes(bytes: Vec<u8>, options: &ImportOptions) -> Result<Imported, ImportError> {
-    import(bytes, &ExternalData::none(), options)
+    import(bytes, None, options)
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, ImportError> {
+/// The bytes of a model file.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, ImportError> {
     let unreadable = |source| ImportError::Io { path: path.to_owned(), source };
     let bytes = fhe_host::read_bounded(path, limits::MAX_FILE_LEN).map_err(unreadable)?;
     match bytes.len() as u64 > limits::MAX_FILE_LEN {
@@ -107,8 +107,18 @@ fn read_file(path: &Path) -> Result<Vec<u8>, ImportError> {
     }
 }
 
-fn import(bytes: Vec<u8>, external: &ExternalData, options: &ImportOptions) -> Result<Imported, ImportError> {
-    let model = model::read(bytes, external)?;
+/// The folder of a model file, where its external tensors may be.
+pub(crate) fn folder_of(model: &Path) -> PathBuf {
+    model.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
+/// Imports a model whose external tensors are in a folder.
+pub(crate) fn import(
+    bytes: Vec<u8>,
+    folder: Option<&Path>,
+    options: &ImportOptions,
+) -> Result<Imported, ImportError> {
+    let model = model::read(bytes, &ExternalData::new(folder))?;
     let translated = translate::translate(&model, options)?;
     if !translated.refusals.is_empty() {
         return Err(ImportError::Refused(Refusals(translated.refusals)));

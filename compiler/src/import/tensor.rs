@@ -155,13 +155,13 @@ mod tests {
             raw_data: vec![0; 15],
             ..Default::default()
         };
-        let error = read(proto, &ExternalData::none()).unwrap_err();
+        let error = read(proto, &ExternalData::new(None)).unwrap_err();
         assert_eq!(error.to_string(), "tensor `w` has 15 bytes of data for 4 elements of 4");
     }
 
     #[test]
     fn overflowing_extents_are_an_error() {
         let proto = TensorProto { dims: vec![i64::MAX, i64::MAX], data_type: 1, ..Default::default() };
-        assert!(read(proto, &ExternalData::none()).is_err());
+        assert!(read(proto, &ExternalData::new(None)).is_err());
     }
 }

@@ -7,6 +7,7 @@ use super::layers::work;
 use super::profile::Measured;
 use crate::cluster::{Clustering, unclustered_bytes};
 use crate::pipeline::{Built, MissingPrime};
+use crate::{Compiled, SelfCheck};
 
 /// Everything `fhec build --report` tells.
 #[derive(Clone, Debug, Serialize)]
@@ -66,6 +67,8 @@ pub struct BuildReport {
     /// Measured seconds of an evaluation on all cores, where a profile is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_seconds: Option<f64>,
+    /// The program in the clear on the calibration inputs, with simulated noise.
+    pub check: SelfCheck,
     /// What clustering did, if it was asked for.
     pub clustering: Option<ClusterReport>,
     /// Layer by layer.
@@ -124,9 +127,10 @@ pub struct LayerReport {
 }
 
 impl BuildReport {
-    /// The report of a build whose program has `program_bytes` bytes.
+    /// The report of a compilation whose program has `program_bytes` bytes.
     #[must_use]
-    pub fn new(built: &Built, program_bytes: usize) -> Self {
+    pub fn new(compiled: &Compiled, program_bytes: usize) -> Self {
+        let built = &compiled.built;
         let program = &built.program;
         let (params, prediction) = (program.params(), &program.spec().prediction);
         let bits = |primes: &[u64]| primes.iter().map(|&p| (p as f64).log2()).collect();
@@ -161,6 +165,7 @@ impl BuildReport {
             predicted_precision_bits: precision_bits(built),
             program_bytes,
             measured_seconds: None,
+            check: compiled.check.clone(),
             clustering: built.clustering.clone().map(|clustering| ClusterReport {
                 clustering,
                 plaintexts: layers.iter().map(|l| l.plaintexts).sum(),

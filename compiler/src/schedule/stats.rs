@@ -9,6 +9,7 @@ use fhec_ir::spec::Uniform;
 use rayon::prelude::*;
 
 use crate::lower::{Circuit, ValueId, eval};
+use crate::simulate::Inputs;
 
 /// Random seeds per sample.
 const PROBES: u64 = 2;
@@ -18,6 +19,8 @@ const WILD: f64 = 4.0;
 /// Numbers beyond this fit no modulus.
 pub const LARGEST: f64 = (1u64 << 60) as f64;
 
+/// Inputs between two reports of progress.
+const CHUNK: usize = 64;
 /// Results below this need a scale that fits no modulus.
 const SMALLEST: f64 = 1.0 / LARGEST;
 
@@ -73,6 +76,47 @@ impl Stats {
         }
         let kept: Vec<&Self> = single.iter().filter(|s| score(s) <= WILD * median).collect();
         Ok(Self::summed_up(circuit, &kept))
+    }
+
+    /// The same with the largest numbers over all inputs. Gains and energies are means, for which few inputs do; a maximum
+    /// needs every one.
+    ///
+    /// # Errors
+    /// When the numbers of a value grow beyond all bounds for some input.
+    pub(crate) fn widened(
+        mut self,
+        circuit: &Circuit,
+        inputs: &dyn Inputs,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Self, Overflow> {
+        let of_input = |index: usize| -> Vec<f64> {
+            let input = inputs.input(index);
+            let members = (0..circuit.n_members as u32).map(MemberIdx);
+            members
+                .map(|member| {
+                    eval::trace(circuit, &[&input], member).values.iter().map(|v| peak(v)).collect()
+                })
+                .reduce(|a, b| widest(a, &b))
+                .unwrap_or_default()
+        };
+        let mut widest_seen = vec![0.0; circuit.values.len()];
+        for start in (0..inputs.len()).step_by(CHUNK) {
+            let chunk = start..(start + CHUNK).min(inputs.len());
+            let end = chunk.end;
+            let peaks: Vec<Vec<f64>> = chunk.into_par_iter().map(of_input).collect();
+            widest_seen = peaks.iter().fold(widest_seen, |a, b| widest(a, b));
+            if let Some(value) = widest_seen.iter().position(|size| *size > LARGEST) {
+                return Err(Overflow { value: ValueId(value as u32), size: widest_seen[value] });
+            }
+            progress(end, inputs.len());
+        }
+        if circuit.merged {
+            for output in &circuit.outputs {
+                widest_seen[output.index()] *= circuit.n_members as f64;
+            }
+        }
+        self.peak = widest(self.peak, &widest_seen);
+        Ok(self)
     }
 
     /// The largest number of the results, where it is so small that no scale could show it.
@@ -139,11 +183,20 @@ impl Stats {
             }
         }
         let energy = |v: &Vec<f64>| v.iter().map(|x| x * x).sum::<f64>() / v.len().max(1) as f64;
-        let peak = |v: &Vec<f64>| v.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
         Self {
             gain,
             energy: trace.values.iter().map(energy).collect(),
-            peak: trace.values.iter().map(peak).collect(),
+            peak: trace.values.iter().map(|v| peak(v)).collect(),
         }
     }
+}
+
+/// The largest absolute number; infinite where one is no number.
+fn peak(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |m: f64, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
+}
+
+fn widest(mut a: Vec<f64>, b: &[f64]) -> Vec<f64> {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a = a.max(*b));
+    a
 }

@@ -7,14 +7,28 @@ use fhe_bytecode::clear::{ClearProgram, Event, Hook, InputError};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::inputs::Inputs;
 use super::noise::InstructionNoise;
+use super::wrap::{self, Moduli, Reduce};
 
 /// Samples that the loss per layer is measured on.
 const LAYER_SAMPLES: usize = 8;
+/// Samples between two reports of progress.
+const CHUNK: usize = 64;
 
 /// The outcome of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Simulation {
+    /// What becomes of the results.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// What every layer loses.
+    pub layers: Vec<LayerLoss>,
+}
+
+/// What becomes of the results of many samples.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
     /// Samples evaluated.
     pub samples: usize,
     /// Share of samples whose class is that of the file, if the file tells it.
@@ -23,14 +37,29 @@ pub struct Simulation {
     pub exact_accuracy: Option<f64>,
     /// Share of samples with the class of the exact evaluation.
     pub agreement: f64,
+    /// Samples with another class than that of the exact evaluation.
+    pub changed_classes: usize,
     /// Largest difference of a result.
     pub max_abs_error: f64,
     /// Root of the mean squared difference of the results.
     pub rms_error: f64,
     /// Largest result without noise.
     pub max_abs_result: f64,
-    /// What every layer loses.
-    pub layers: Vec<LayerLoss>,
+    /// Samples in which some value came within one bit of its modulus, or left it.
+    pub near_samples: usize,
+    /// Samples in which some value left its modulus and came back as another number.
+    pub wrapped_samples: usize,
+    /// The value that came closest to its modulus, if there is any sample.
+    pub fullest: Option<Fullest>,
+}
+
+/// A value and its distance from its modulus.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fullest {
+    /// The layer that computes it.
+    pub layer: String,
+    /// Bits between the value and half of its modulus; below zero it wrapped.
+    pub bits_left: f64,
 }
 
 /// Precision of a layer's result.
@@ -44,46 +73,144 @@ pub struct LayerLoss {
     pub bits_lost: f64,
 }
 
-/// Evaluates samples with their class, if known.
+/// Evaluates samples, and measures what every layer loses on some of them.
 ///
 /// # Errors
 /// When a sample does not fit the program.
 pub fn simulate(
     program: &CheckedProgram,
-    samples: &[(Vec<f64>, Option<usize>)],
+    samples: &dyn Inputs,
     seed: u64,
-    progress: &(dyn Fn() + Sync),
+    progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Simulation, InputError> {
-    let clear = ClearProgram::new(program);
-    let noise = match samples.first() {
-        Some((sample, _)) => InstructionNoise::new(program, sample)?,
-        None => InstructionNoise::new(program, &vec![0.0; program.input_layout().shape().len()])?,
-    };
-    let outcomes: Vec<Outcome> = samples
-        .par_iter()
-        .enumerate()
-        .map(|(i, (sample, class))| {
-            let exact = clear.run(sample, &mut ())?;
-            let noisy = clear.run(sample, &mut noise.hook(seed.wrapping_add(i as u64)))?;
-            progress();
-            Ok(Outcome::new(&exact, &noisy, *class))
+    let simulator = Simulator::new(program, samples, seed)?;
+    Ok(Simulation { summary: simulator.summary(progress)?, layers: simulator.layer_losses()? })
+}
+
+/// Evaluates samples with and without noise.
+///
+/// # Errors
+/// When a sample does not fit the program.
+pub fn summarize(
+    program: &CheckedProgram,
+    samples: &dyn Inputs,
+    seed: u64,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Summary, InputError> {
+    Simulator::new(program, samples, seed)?.summary(progress)
+}
+
+/// The results of one sample as they will come back: with noise, and wrapped around where a value leaves its modulus.
+///
+/// # Errors
+/// When the sample does not fit the program.
+pub fn disturbed(program: &CheckedProgram, sample: &[f64], seed: u64) -> Result<Vec<f64>, InputError> {
+    let samples = vec![sample.to_vec()];
+    let simulator = Simulator::new(program, &samples, seed)?;
+    simulator.clear.run(sample, &mut simulator.hook(0))
+}
+
+struct Simulator<'a> {
+    program: &'a CheckedProgram,
+    clear: ClearProgram<'a>,
+    noise: InstructionNoise,
+    moduli: Moduli,
+    samples: &'a dyn Inputs,
+    seed: u64,
+}
+
+impl<'a> Simulator<'a> {
+    fn new(program: &'a CheckedProgram, samples: &'a dyn Inputs, seed: u64) -> Result<Self, InputError> {
+        let first = match samples.is_empty() {
+            true => vec![0.0; program.input_layout().shape().len()],
+            false => samples.input(0),
+        };
+        let noise = InstructionNoise::new(program, &first)?;
+        let (clear, moduli) = (ClearProgram::new(program), Moduli::new(program));
+        Ok(Self { program, clear, noise, moduli, samples, seed })
+    }
+
+    fn summary(&self, progress: &mut dyn FnMut(usize, usize)) -> Result<Summary, InputError> {
+        let of = self.samples.len();
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(of);
+        for start in (0..of).step_by(CHUNK) {
+            let chunk = (start..(start + CHUNK).min(of)).into_par_iter();
+            outcomes.extend(chunk.map(|i| self.outcome(i)).collect::<Result<Vec<_>, _>>()?);
+            progress(outcomes.len(), of);
+        }
+        let n = outcomes.len().max(1) as f64;
+        let share = |pick: &dyn Fn(&Outcome) -> Option<bool>| {
+            let known: Vec<bool> = outcomes.iter().filter_map(pick).collect();
+            (!known.is_empty()).then(|| known.iter().filter(|k| **k).count() as f64 / known.len() as f64)
+        };
+        let changed_classes = outcomes.iter().filter(|o| !o.agrees).count();
+        Ok(Summary {
+            samples: of,
+            accuracy: share(&|o| o.right),
+            exact_accuracy: share(&|o| o.exact_right),
+            agreement: (of - changed_classes) as f64 / n,
+            changed_classes,
+            max_abs_error: outcomes.iter().map(|o| o.max_error).fold(0.0, f64::max),
+            rms_error: (outcomes.iter().map(|o| o.mean_square).sum::<f64>() / n).sqrt(),
+            max_abs_result: outcomes.iter().map(|o| o.peak).fold(0.0, f64::max),
+            near_samples: outcomes.iter().filter(|o| o.fullest.is_near()).count(),
+            wrapped_samples: outcomes.iter().filter(|o| o.fullest.has_wrapped()).count(),
+            fullest: outcomes
+                .iter()
+                .map(|o| o.fullest)
+                .max_by(|a, b| a.part.total_cmp(&b.part))
+                .map(|fullest| self.described(fullest)),
         })
-        .collect::<Result<_, _>>()?;
-    let n = outcomes.len().max(1) as f64;
-    let share = |pick: &dyn Fn(&Outcome) -> Option<bool>| {
-        let known: Vec<bool> = outcomes.iter().filter_map(pick).collect();
-        (!known.is_empty()).then(|| known.iter().filter(|k| **k).count() as f64 / known.len() as f64)
-    };
-    Ok(Simulation {
-        samples: outcomes.len(),
-        accuracy: share(&|o| o.right),
-        exact_accuracy: share(&|o| o.exact_right),
-        agreement: outcomes.iter().filter(|o| o.agrees).count() as f64 / n,
-        max_abs_error: outcomes.iter().map(|o| o.max_error).fold(0.0, f64::max),
-        rms_error: (outcomes.iter().map(|o| o.mean_square).sum::<f64>() / n).sqrt(),
-        max_abs_result: outcomes.iter().map(|o| o.peak).fold(0.0, f64::max),
-        layers: layer_losses(program, &clear, &noise, samples, seed)?,
-    })
+    }
+
+    fn outcome(&self, index: usize) -> Result<Outcome, InputError> {
+        let sample = self.samples.input(index);
+        let exact = self.clear.run(&sample, &mut ())?;
+        let mut hook = self.hook(index);
+        let noisy = self.clear.run(&sample, &mut hook)?;
+        Ok(Outcome::new(&exact, &noisy, self.samples.class(index), hook.fullest))
+    }
+
+    /// The noise and the moduli of one sample.
+    fn hook(&self, index: usize) -> Reduce<'_, impl Hook + '_> {
+        self.moduli.hook(self.noise.hook(self.seed.wrapping_add(index as u64)))
+    }
+
+    fn described(&self, fullest: wrap::Fullest) -> Fullest {
+        let spec = self.program.spec();
+        let layer = spec.instructions[fullest.instruction].layer.index();
+        Fullest { layer: spec.layers[layer].name.clone(), bits_left: -fullest.part.log2() }
+    }
+
+    fn layer_losses(&self) -> Result<Vec<LayerLoss>, InputError> {
+        let program = self.program;
+        let mut sums = vec![(0.0, 0.0); program.spec().layers.len()];
+        for index in 0..self.samples.len().min(LAYER_SAMPLES) {
+            let sample = self.samples.input(index);
+            let mut exact = Results { program, inner: (), by_layer: BTreeMap::new() };
+            self.clear.run(&sample, &mut exact)?;
+            let mut noisy = Results { program, inner: self.hook(index), by_layer: BTreeMap::new() };
+            self.clear.run(&sample, &mut noisy)?;
+            for (layer, values) in &exact.by_layer {
+                let Some(other) = noisy.by_layer.get(layer) else { continue };
+                let (signal, error) = &mut sums[*layer];
+                *signal += values.iter().map(|x| x * x).sum::<f64>();
+                *error += values.iter().zip(other).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+            }
+        }
+        let mut before: Option<f64> = None;
+        let mut losses = Vec::new();
+        for (layer, (signal, error)) in program.spec().layers.iter().zip(sums) {
+            if signal == 0.0 || error == 0.0 {
+                continue;
+            }
+            let bits_left = 0.5 * (signal / error).log2();
+            let bits_lost = before.map_or(0.0, |b| b - bits_left);
+            before = Some(bits_left);
+            losses.push(LayerLoss { name: layer.name.clone(), bits_left, bits_lost });
+        }
+        Ok(losses)
+    }
 }
 
 struct Outcome {
@@ -93,10 +220,11 @@ struct Outcome {
     max_error: f64,
     mean_square: f64,
     peak: f64,
+    fullest: wrap::Fullest,
 }
 
 impl Outcome {
-    fn new(exact: &[f64], noisy: &[f64], class: Option<usize>) -> Self {
+    fn new(exact: &[f64], noisy: &[f64], class: Option<usize>, fullest: wrap::Fullest) -> Self {
         let (best, found) = (largest(exact), largest(noisy));
         let errors = || exact.iter().zip(noisy).map(|(a, b)| (a - b).abs());
         Self {
@@ -106,48 +234,13 @@ impl Outcome {
             max_error: errors().fold(0.0, f64::max),
             mean_square: errors().map(|e| e * e).sum::<f64>() / exact.len().max(1) as f64,
             peak: exact.iter().fold(0.0, |m: f64, x| m.max(x.abs())),
+            fullest,
         }
     }
 }
 
 fn largest(scores: &[f64]) -> usize {
     scores.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(i, _)| i)
-}
-
-fn layer_losses(
-    program: &CheckedProgram,
-    clear: &ClearProgram<'_>,
-    noise: &InstructionNoise,
-    samples: &[(Vec<f64>, Option<usize>)],
-    seed: u64,
-) -> Result<Vec<LayerLoss>, InputError> {
-    let n_layers = program.spec().layers.len();
-    let mut sums = vec![(0.0, 0.0); n_layers];
-    for (i, (sample, _)) in samples.iter().take(LAYER_SAMPLES).enumerate() {
-        let mut exact = Results { program, inner: (), by_layer: BTreeMap::new() };
-        clear.run(sample, &mut exact)?;
-        let mut noisy =
-            Results { program, inner: noise.hook(seed.wrapping_add(i as u64)), by_layer: BTreeMap::new() };
-        clear.run(sample, &mut noisy)?;
-        for (layer, values) in &exact.by_layer {
-            let Some(other) = noisy.by_layer.get(layer) else { continue };
-            let (signal, error) = &mut sums[*layer];
-            *signal += values.iter().map(|x| x * x).sum::<f64>();
-            *error += values.iter().zip(other).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-        }
-    }
-    let mut before: Option<f64> = None;
-    let mut losses = Vec::new();
-    for (layer, (signal, error)) in program.spec().layers.iter().zip(sums) {
-        if signal == 0.0 || error == 0.0 {
-            continue;
-        }
-        let bits_left = 0.5 * (signal / error).log2();
-        let bits_lost = before.map_or(0.0, |b| b - bits_left);
-        before = Some(bits_left);
-        losses.push(LayerLoss { name: layer.name.clone(), bits_left, bits_lost });
-    }
-    Ok(losses)
 }
 
 /// Keeps the last result of every layer, as a tensor.

@@ -3,11 +3,9 @@
 use std::path::Path;
 
 use fhec::diagnostics::Diagnostic;
-use fhec::emit::Labels;
 use fhec::import::{ImportError, ImportOptions, Imported, Oracle, import_bytes};
 use fhec::levels::{LevelsOptions, analyze};
-use fhec::pipeline::{BuildError, BuildOptions, build};
-use fhec_ir::verify;
+use fhec::{Model, Request, compile};
 use fhec_tests::models::random::Random;
 use fhec_tests::models::specimen::specimen;
 use prost::Message;
@@ -93,12 +91,11 @@ impl Target for Onnx {
             analyze("model", graph, &LevelsOptions::default()).map_err(|e| format!("passes: {e}"))?;
         }
         if random.below(BUILT) == 0 {
-            let verified = verify(graph).map_err(|e| e.to_string())?;
-            let options =
-                BuildOptions { precision: 4.0..=4.0, log_n: 9..=9, insecure: true, ..Default::default() };
-            match build(verified, &options, Labels::default()) {
-                Err(BuildError::Linear(e)) => return Err(format!("build: {e}")),
-                Err(BuildError::Check(e)) => return Err(format!("build: {e}")),
+            let (toy, log_n, precision) = (true, Some(9..=9), Some(4.0));
+            let model = Model::imported("model", accepted.imported.clone());
+            let request = Request { toy, log_n, precision, insecure: true, ..Request::new(model) };
+            match compile(&request, &mut ()) {
+                Err(error) if error.is_bug() => return Err(format!("build: {error}")),
                 Ok(_) | Err(_) => {}
             }
         }

@@ -1,13 +1,12 @@
 //! Parameter files in RON, as `fhec build --params FILE` reads them.
 
 use fhe_bytecode::Params;
-use fhec::emit::Labels;
-use fhec::pipeline::{BuildError, BuildOptions, ParamsChoice, build};
+use fhec::pipeline::ParamsChoice;
 use fhec::schedule::given::GivenParams;
-use fhec_ir::{Graph, verify};
+use fhec::{Model, Request, compile};
 use fhec_tests::models::random::Random;
 
-use super::specimen::{DENSE, graph};
+use super::specimen::{DENSE, model};
 use crate::mutate;
 use crate::run::Target;
 
@@ -35,12 +34,12 @@ const BUILT: usize = 8;
 
 /// Parameter files, and a network they are used for.
 pub(super) struct Parameters {
-    graph: Graph,
+    model: Model,
 }
 
 impl Parameters {
     pub(super) fn new() -> Self {
-        Self { graph: graph(DENSE) }
+        Self { model: model(DENSE) }
     }
 }
 
@@ -70,12 +69,10 @@ impl Target for Parameters {
         if random.below(BUILT) != 0 || given.params.log_n > 10 {
             return Ok(());
         }
-        let verified = verify(&self.graph).map_err(|e| e.to_string())?;
         let params = ParamsChoice::File("given.ron".into(), Box::new(given));
-        let options = BuildOptions { params, ..BuildOptions::default() };
-        match build(verified, &options, Labels::default()) {
-            Err(BuildError::Linear(e)) => Err(format!("build: {e}")),
-            Err(BuildError::Check(e)) => Err(format!("build: {e}")),
+        let request = Request { params, toy: true, ..Request::new(self.model.clone()) };
+        match compile(&request, &mut ()) {
+            Err(error) if error.is_bug() => Err(format!("build: {error}")),
             Ok(_) | Err(_) => Ok(()),
         }
     }

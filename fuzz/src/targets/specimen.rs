@@ -1,11 +1,9 @@
 //! Sound inputs that are small enough to be read many times a second.
 
 use fhe_bytecode::CheckedProgram;
-use fhec::emit::Labels;
-use fhec::pipeline::{BuildOptions, LayoutChoice, build};
+use fhec::pipeline::LayoutChoice;
+use fhec::{Model, Request, compile};
 use fhec_ir::spec::GraphSpec;
-use fhec_ir::{Graph, verify};
-use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
 
 /// A network with a convolution, squares, a pool, a residual join and a dense layer.
 pub(super) const BRANCHED: &str = r#"(nodes: [
@@ -30,16 +28,13 @@ pub(super) const DENSE: &str = r#"(nodes: [
     (name: "o", of: ["e"], op: Output),
 ])"#;
 
-/// A graph after all passes.
+/// One of the networks above.
 ///
 /// # Panics
 /// When the specification is not one of this file's.
-pub(super) fn graph(spec: &str) -> Graph {
+pub(super) fn model(spec: &str) -> Model {
     let spec: GraphSpec = ron::from_str(spec).expect("a sound specification");
-    let mut graph = spec.build().expect("a sound graph");
-    let manager = Manager::new(pipeline(Config::ALL), ManagerOptions::default()).expect("the usual passes");
-    manager.run(&mut graph, &mut PassCx::default()).expect("a graph the passes know");
-    graph
+    Model::graph("specimen", spec.build().expect("a sound graph"))
 }
 
 /// A program in a ring as small as it goes.
@@ -47,9 +42,7 @@ pub(super) fn graph(spec: &str) -> Graph {
 /// # Panics
 /// When the specification is not one of this file's.
 pub(super) fn program(spec: &str, layout: LayoutChoice, log_n: u32) -> CheckedProgram {
-    let graph = graph(spec);
-    let options =
-        BuildOptions { layout, log_n: log_n..=log_n, precision: 6.0..=6.0, ..BuildOptions::default() };
-    let verified = verify(&graph).expect("a sound graph");
-    build(verified, &options, Labels::default()).expect("a program of a small graph").program
+    let (toy, log_n, precision) = (true, Some(log_n..=log_n), Some(6.0));
+    let request = Request { layout, toy, log_n, precision, ..Request::new(model(spec)) };
+    compile(&request, &mut ()).expect("a program of a small graph").built.program
 }

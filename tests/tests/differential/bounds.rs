@@ -1,7 +1,8 @@
 //! Predicted errors are honest: hardly ever exceeded, and not much larger than what is seen.
 
-use fhe_runtime::ckks::SeedSource;
-use fhe_runtime::vm::{Options, Silent, Trial};
+use fhe_machine::{Options, Silent};
+use fhe_runtime::Trial;
+use fhe_secret::SeedSource;
 use fhec_tests::differential::{Limits, Temper, draw};
 use rayon::prelude::*;
 

@@ -3,8 +3,9 @@
 use std::ops::RangeInclusive;
 
 use fhe_bytecode::params::LOG_N_RANGE;
-use fhe_runtime::ckks::SeedSource;
-use fhe_runtime::vm::{Options, Silent, Trial};
+use fhe_machine::{Options, Silent};
+use fhe_runtime::Trial;
+use fhe_secret::SeedSource;
 use fhec::import::Oracle;
 use fhec_ir::{MemberIdx, evaluate};
 use fhec_tests::differential::{Drawn, Network};

@@ -1,7 +1,8 @@
 //! Networks that compute the same give the same scores, to within what both predict.
 
-use fhe_runtime::ckks::SeedSource;
-use fhe_runtime::vm::{Options, Silent, Trial};
+use fhe_machine::{Options, Silent};
+use fhe_runtime::Trial;
+use fhe_secret::SeedSource;
 use fhec_tests::differential::metamorphic::{
     permute_channels, scale_input, split_by_outputs, split_by_weights, with_identity,
 };

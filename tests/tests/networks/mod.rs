@@ -1,20 +1,22 @@
 //! Small networks of every kind, as graphs with generated weights.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+use fhec::{Model, Request};
 use fhec_ir::Graph;
 use fhec_ir::spec::GraphSpec;
-use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
 
 /// A ring degree that protects nothing, as log2.
 pub(crate) const TOY_LOG_N: u32 = 11;
 
-/// The graph after all passes.
-pub(crate) fn optimized(nodes: &str) -> Graph {
+/// The graph of a list of nodes.
+pub(crate) fn graph(nodes: &str) -> Graph {
     let spec: GraphSpec = ron::from_str(&format!("(nodes: [{nodes}])")).unwrap();
-    let mut graph = spec.build().unwrap();
-    let manager = Manager::new(pipeline(Config::ALL), ManagerOptions::default()).unwrap();
-    manager.run(&mut graph, &mut PassCx::default()).unwrap();
-    graph
+    spec.build().unwrap()
+}
+
+/// A request for a network in a ring that protects nothing.
+pub(crate) fn toy_request(graph: Graph) -> Request {
+    Request { toy: true, log_n: Some(TOY_LOG_N..=TOY_LOG_N), ..Request::new(Model::graph("network", graph)) }
 }
 
 /// Convolutions, pools and dense layers.

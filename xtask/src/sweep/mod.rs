@@ -7,21 +7,19 @@ mod plot;
 
 use std::error::Error;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
-use fhe_input::{ImageShape, Normalization, read_samples};
+use fhe_input::{ImageShape, Normalization, read_labels, read_samples};
 use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
 use fhe_secret::SeedSource;
-use fhec::cluster::{ClusterOptions, Clustering, Method, Order, cluster_model};
-use fhec::emit::Labels;
+use fhec::cluster::{ClusterOptions, Clustering, Method, Order};
 use fhec::import::{ImportOptions, Imported, import_file};
 use fhec::lower::{Circuit, eval};
-use fhec::pipeline::{BuildOptions, Built, LayoutChoice, build};
+use fhec::pipeline::{Built, LayoutChoice};
 use fhec::report::BuildReport;
-use fhec_ir::{Graph, verify};
-use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+use fhec::{Calibration, Model, Request, compile};
 use rayon::prelude::*;
 
 /// Images that values are measured on.
@@ -38,7 +36,7 @@ pub(crate) struct Args {
     /// Images: CIFAR-10 binary, idx (also gzipped), npy, npz, CSV; the first 16 calibrate the builds
     #[arg(long)]
     images: PathBuf,
-    /// True classes as an idx file, where the images do not have them
+    /// True classes, where the images do not have them: idx, npy, npz, CSV with one number a row
     #[arg(long)]
     truth: Option<PathBuf>,
     /// Only the first images
@@ -129,12 +127,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let sizes = if args.members.is_empty() { (1..=imported.len()).collect() } else { args.members.clone() };
     let mut points = Vec::new();
     for members in sizes {
-        let graphs: Vec<Graph> = imported.iter().take(members).map(|i| i.graph.clone()).collect();
-        if graphs.len() < members || members == 0 {
+        if members == 0 || members > imported.len() {
             return Err(format!("{members} members of {} models", imported.len()).into());
         }
-        let model = if members == 1 { graphs[0].clone() } else { fhec_ir::ensemble(&graphs)? };
-        let graph = optimized(model.clone(), &samples)?;
+        let models: Vec<Model> =
+            imported.iter().take(members).map(|i| Model::imported("member", i.clone())).collect();
         for &series in &args.methods {
             let sizes = if series == Series::None {
                 vec![None]
@@ -143,16 +140,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             };
             for centroids in sizes {
                 let cluster = cluster_options(args, series, centroids);
-                let point = match cluster.filter(|_| args.order == Order::Before) {
-                    None => point(args, &graph, &samples, members, series, cluster)?,
-                    Some(options) => {
-                        let mut model = model.clone();
-                        let clustering = cluster_model(&mut model, options);
-                        let graph = optimized(model, &samples)?;
-                        let point = point(args, &graph, &samples, members, series, cluster)?;
-                        Point { weight_error: clustering.worst_error(), ..point }
-                    }
-                };
+                let point = point(args, &models, &samples, series, cluster)?;
                 println!("{}", line(&point));
                 points.push(point);
             }
@@ -168,16 +156,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn samples(args: &Args, model: &Imported) -> Result<Vec<(Vec<f64>, usize)>, Failure> {
     let shape = model.inputs.first().ok_or("the model has no input")?.shape;
     let images = read_samples(&args.images, ImageShape::new(shape.c, shape.h, shape.w))?;
-    let read = |path: &Path| read_samples(path, ImageShape::new(1, 1, 1));
-    let truth = args.truth.as_deref().map(read).transpose()?;
+    let truth = args.truth.as_deref().map(read_labels).transpose()?;
+    if let Some(labels) = truth.as_ref().filter(|labels| labels.len() != images.len()) {
+        return Err(format!("{} labels for {} images", labels.len(), images.len()).into());
+    }
     let normalization = model
         .preprocessing
         .as_ref()
         .map_or_else(Normalization::default, |p| Normalization { mean: p.mean.clone(), std: p.std.clone() });
     (0..images.len().min(args.limit))
         .map(|i| {
-            let given = truth.as_ref().and_then(|t| t.tensor(i, &Normalization::default()).ok());
-            let class = given.map(|t| (t[0] * 255.0).round() as usize).or(images.label(i));
+            let class = truth.as_ref().map(|labels| labels[i]).or(images.label(i));
             Ok((images.tensor(i, &normalization)?, class.ok_or("the images have no classes: give --truth")?))
         })
         .collect()
@@ -188,38 +177,32 @@ fn cluster_options(args: &Args, series: Series, centroids: Option<u32>) -> Optio
     Some(ClusterOptions { method, centroids, seed: args.seed, order: args.order })
 }
 
-fn optimized(mut graph: Graph, samples: &[(Vec<f64>, usize)]) -> Result<Graph, Failure> {
-    let mut cx = PassCx::default();
-    cx.calibration = samples.iter().take(CALIBRATION).map(|(image, _)| vec![image.clone()]).collect();
-    Manager::new(pipeline(Config::ALL), ManagerOptions::default())?.run(&mut graph, &mut cx)?;
-    Ok(graph)
-}
-
 fn point(
     args: &Args,
-    graph: &Graph,
+    models: &[Model],
     samples: &[(Vec<f64>, usize)],
-    members: usize,
     series: Series,
     cluster: Option<ClusterOptions>,
 ) -> Result<Point, Failure> {
-    let options = BuildOptions {
+    let inputs = samples.iter().take(CALIBRATION).map(|(image, _)| image.clone()).collect();
+    let request = Request {
+        models: models.to_vec(),
         layout: LayoutChoice::Hw,
-        calibration: samples.iter().take(CALIBRATION).map(|(image, _)| image.clone()).collect(),
+        calibration: Calibration::Inputs(inputs),
         cluster,
-        ..BuildOptions::default()
+        ..Request::default()
     };
-    let verified = verify(graph).map_err(|e| e.to_string())?;
-    let built = build(verified, &options, Labels::default())?;
+    let compiled = compile(&request, &mut ())?;
+    let built = &compiled.built;
     let bytes = fhe_bytecode::codec::encode(&built.program).len();
-    let report = BuildReport::new(&built, bytes);
+    let report = BuildReport::new(&compiled, bytes);
     Ok(Point {
-        members,
+        members: models.len(),
         series,
         centroids: cluster.map(|c| c.centroids),
         accuracy: accuracy(&built.placed.circuit, samples),
         predicted: report.predicted_seconds + report.predicted_encode_seconds,
-        measured: args.measure.then(|| measured(&built, &samples[0].0)).transpose()?,
+        measured: args.measure.then(|| measured(built, &samples[0].0)).transpose()?,
         plaintexts: report.layers.iter().map(|l| l.plaintexts).sum(),
         program_bytes: bytes,
         weight_error: built.clustering.as_ref().map_or(0.0, Clustering::worst_error),

@@ -1,0 +1,156 @@
+//! The options of a build on the command line, and the request they make.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use fhe_bytecode::Preprocessing;
+use fhe_host::parse_bytes;
+
+use super::super::relu;
+use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order};
+use crate::diagnostics::{Diagnostic, Kind};
+use crate::fit::FitSpec;
+use crate::pipeline::{LayoutChoice, ParamsChoice};
+use crate::{Calibration, Compiled, ImageFile, Model, Observer, Request, compile};
+
+/// Largest image file that is read.
+const MAX_IMAGE_BYTES: u64 = 512 << 20;
+
+/// What may be asked of a build, whatever becomes of its program.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Options {
+    /// How channels share ciphertexts
+    #[arg(long, value_enum, default_value_t = LayoutChoice::Auto)]
+    layout: LayoutChoice,
+    /// Multiplications per level; 1 switches tower reuse off
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=8))]
+    sublevels: u32,
+    /// Bits between the largest score and the deviation of its error [default: 6 to 9, as much as costs little]
+    #[arg(long)]
+    precision: Option<f64>,
+    /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG, a folder of pictures) instead of made-up pictures, and keep their classes
+    #[arg(long, value_name = "IMAGES")]
+    calibrate: Option<PathBuf>,
+    /// `search`, `paper`, or a RON file with parameters and scales
+    #[arg(long, default_value = "search", value_name = "WHICH")]
+    params: ParamsChoice,
+    /// log2 of the ring degree, instead of the smallest that fits
+    #[arg(long, value_parser = clap::value_parser!(u32).range(5..=17))]
+    log_n: Option<u32>,
+    /// Memory that keys, plaintexts and ciphertexts of one evaluation may take, such as 8G
+    #[arg(long, value_parser = parse_bytes, default_value = "16G")]
+    memory: u64,
+    /// Build for a ring that protects nothing, to try things out
+    #[arg(long)]
+    toy: bool,
+    /// Accept parameters below 128 bits of security
+    #[arg(long)]
+    insecure: bool,
+    /// Mean of each channel of pixels from 0 to 1
+    #[arg(long, value_delimiter = ',', num_args = 1..)]
+    mean: Vec<f64>,
+    /// Deviation of each channel of pixels from 0 to 1
+    #[arg(long, value_delimiter = ',', num_args = 1..)]
+    std: Vec<f64>,
+    /// Replace convolution weights by the entries of codebooks, so that plaintexts are shared
+    #[arg(long, value_enum, value_name = "METHOD")]
+    cluster: Option<Method>,
+    /// Most entries of a codebook
+    #[arg(long, default_value_t = 64, value_name = "K", requires = "cluster",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CENTROIDS)))]
+    centroids: u32,
+    /// Seed of the first centroids
+    #[arg(long, default_value_t = 1, value_name = "SEED", requires = "cluster")]
+    cluster_seed: u64,
+    /// Whether codebooks are for the weights of the model or for those that are encoded
+    #[arg(long, value_enum, default_value_t = Order::After, value_name = "ORDER", requires = "cluster")]
+    cluster_order: Order,
+    /// Names of the classes
+    #[arg(long, value_delimiter = ',', num_args = 1..)]
+    labels: Vec<String>,
+    /// Replace ReLU and its relatives, as `quadratic[,c=2,b=10]`
+    #[arg(long, value_parser = relu::parse, value_name = "SPEC")]
+    relu: Option<FitSpec>,
+    /// Switch node fusing (F) off
+    #[arg(long)]
+    no_fuse: bool,
+    /// Switch weight redistribution (R) off
+    #[arg(long)]
+    no_redistribute: bool,
+}
+
+impl Options {
+    /// Compiles models as the options ask.
+    pub(in crate::cli) fn compile(
+        &self,
+        models: &[PathBuf],
+        observer: &mut dyn Observer,
+    ) -> Result<Compiled, Diagnostic> {
+        let request = self.request(models)?;
+        let name = request.models.first().map_or_else(String::new, |model| model.name.clone());
+        compile(&request, observer).map_err(|error| Diagnostic::compile(&name, &error))
+    }
+
+    fn request(&self, models: &[PathBuf]) -> Result<Request, Diagnostic> {
+        let read = |path: &PathBuf| {
+            Model::file(path).map_err(|error| Diagnostic::compile(&path.display().to_string(), &error))
+        };
+        Ok(Request {
+            models: models.iter().map(read).collect::<Result<_, _>>()?,
+            relu: self.relu,
+            preprocessing: Preprocessing { mean: self.mean.clone(), std: self.std.clone() },
+            classes: self.labels.clone(),
+            calibration: self.calibrate.as_deref().map_or(Ok(Calibration::MadeUp), calibration)?,
+            cluster: self.cluster.map(|method| ClusterOptions {
+                method,
+                centroids: self.centroids,
+                seed: self.cluster_seed,
+                order: self.cluster_order,
+            }),
+            fuse: !self.no_fuse,
+            redistribute: !self.no_redistribute,
+            layout: self.layout,
+            sublevels: self.sublevels,
+            precision: self.precision,
+            params: self.params.clone(),
+            log_n: self.log_n.map(|log_n| log_n..=log_n),
+            toy: self.toy,
+            insecure: self.insecure,
+            memory: self.memory,
+            ..Request::default()
+        })
+    }
+}
+
+/// A file of images, or all pictures of a folder in the order of their names.
+fn calibration(path: &Path) -> Result<Calibration, Diagnostic> {
+    let files = if path.is_dir() { pictures(path)? } else { vec![path.to_owned()] };
+    let read = |path: &PathBuf| {
+        let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", path.display()));
+        let bytes = fhe_host::read_bounded(path, MAX_IMAGE_BYTES).map_err(|e| {
+            cannot(format!("cannot be read: {e}")).with_help("check the name and the permissions of the file")
+        })?;
+        match bytes.len() as u64 > MAX_IMAGE_BYTES {
+            true => Err(cannot(format!("larger than the limit of {MAX_IMAGE_BYTES} bytes"))
+                .with_help("give fewer images; some hundred show the range of most models")),
+            false => Ok(ImageFile { name: path.display().to_string(), bytes }),
+        }
+    };
+    Ok(Calibration::Files(files.iter().map(read).collect::<Result<_, _>>()?))
+}
+
+fn pictures(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+    let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", folder.display()));
+    let is_picture = |path: &PathBuf| {
+        let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_lowercase();
+        ["png", "jpg", "jpeg"].contains(&extension.as_str())
+    };
+    let entries = std::fs::read_dir(folder).map_err(|e| cannot(format!("cannot be read: {e}")))?;
+    let mut found: Vec<PathBuf> =
+        entries.filter_map(|entry| entry.ok().map(|e| e.path())).filter(is_picture).collect();
+    found.sort();
+    if found.is_empty() {
+        return Err(cannot("no PNG or JPEG pictures in this folder".to_owned()));
+    }
+    Ok(found)
+}

@@ -1,0 +1,182 @@
+//! The inputs that values, errors and classes are measured on.
+//!
+//! Files stay as they were decoded: an image is normalized when it is asked for, so a data set takes the memory of its
+//! pixels and not of numbers eight times as large.
+
+use std::path::Path;
+
+use fhe_bytecode::Preprocessing;
+use fhe_input::{ImageShape, InputErrorKind, Normalization, Samples, decode_samples};
+use fhec_ir::{Graph, Shape, eval};
+
+use super::CompileError;
+use crate::pipeline::{BuildError, MADE_UP_INPUTS};
+use crate::schedule::{LARGEST, made_up_inputs};
+use crate::simulate::Inputs;
+
+/// Inputs that the passes balance channels on, and that the sensitivity of the results is measured on: means that settle
+/// quickly. Ranges and classes are those of all inputs.
+const PROBED: usize = 16;
+
+/// What values and errors are measured on.
+#[derive(Clone, Debug, Default)]
+pub enum Calibration {
+    /// Pictures made up to look like what the preprocessing tells of the training data.
+    #[default]
+    MadeUp,
+    /// All images of these files.
+    Files(Vec<ImageFile>),
+    /// Inputs of the model, in (channel, y, x) order, already normalized.
+    Inputs(Vec<Vec<f64>>),
+}
+
+/// A file of images, in any format that a client encrypts from.
+#[derive(Clone, Debug)]
+pub struct ImageFile {
+    /// Name, for messages and for formats that are told by the ending.
+    pub name: String,
+    /// Content.
+    pub bytes: Vec<u8>,
+}
+
+/// Inputs that can be counted, and made one by one.
+#[derive(Clone, Debug)]
+pub(crate) struct CalibrationSet {
+    parts: Vec<Part>,
+    /// Inputs before the end of every part.
+    ends: Vec<usize>,
+    normalization: Normalization,
+    /// Whether the inputs are the user's, not made up.
+    is_real: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    Samples(Samples),
+    Inputs(Vec<Vec<f64>>),
+}
+
+impl Part {
+    fn len(&self) -> usize {
+        match self {
+            Self::Samples(samples) => samples.len(),
+            Self::Inputs(inputs) => inputs.len(),
+        }
+    }
+}
+
+impl CalibrationSet {
+    /// The inputs of a model that takes tensors of `shape`.
+    pub(super) fn new(
+        calibration: &Calibration,
+        shape: Shape,
+        preprocessing: &Preprocessing,
+    ) -> Result<Self, CompileError> {
+        let wanted = ImageShape::new(shape.c, shape.h, shape.w);
+        let normalization =
+            Normalization { mean: preprocessing.mean.clone(), std: preprocessing.std.clone() };
+        let parts = match calibration {
+            Calibration::MadeUp => vec![Part::Inputs(made_up_inputs(shape, preprocessing, MADE_UP_INPUTS))],
+            Calibration::Inputs(inputs) => {
+                if let Some((i, other)) = inputs.iter().enumerate().find(|(_, v)| v.len() != shape.len()) {
+                    let kind =
+                        InputErrorKind::WrongShape { found: format!("{} numbers", other.len()), wanted };
+                    return Err(CompileError::Calibration { name: format!("calibration input {i}"), kind });
+                }
+                vec![Part::Inputs(inputs.clone())]
+            }
+            Calibration::Files(files) => {
+                files.iter().map(|file| decoded(file, wanted)).collect::<Result<_, _>>()?
+            }
+        };
+        let mut n = 0;
+        let ends: Vec<usize> = parts
+            .iter()
+            .map(|part| {
+                n += part.len();
+                n
+            })
+            .collect();
+        if n == 0 {
+            return Err(CompileError::NoCalibration);
+        }
+        let is_real = !matches!(calibration, Calibration::MadeUp);
+        let set = Self { parts, ends, normalization, is_real };
+        // The channels of the normalization are the same for every sample: the first one tells.
+        set.try_input(0)
+            .map_err(|kind| CompileError::Calibration { name: "calibration input 0".into(), kind })?;
+        Ok(set)
+    }
+
+    /// Whether the inputs are the user's.
+    pub(super) fn is_real(&self) -> bool {
+        self.is_real
+    }
+
+    /// Some inputs, spread evenly.
+    pub(super) fn probes(&self) -> Vec<Vec<f64>> {
+        let (n, count) = (self.len(), self.len().min(PROBED));
+        (0..count).map(|i| self.input(i * n / count)).collect()
+    }
+
+    fn try_input(&self, index: usize) -> Result<Vec<f64>, InputErrorKind> {
+        let which = self.ends.partition_point(|&end| end <= index);
+        let before = which.checked_sub(1).map_or(0, |w| self.ends[w]);
+        match &self.parts[which] {
+            Part::Samples(samples) => samples.tensor(index - before, &self.normalization),
+            Part::Inputs(inputs) => Ok(inputs[index - before].clone()),
+        }
+    }
+}
+
+impl Inputs for CalibrationSet {
+    fn len(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    fn input(&self, index: usize) -> Vec<f64> {
+        self.try_input(index)
+            .expect("an index below the length, and a normalization that fits the first input")
+    }
+}
+
+fn decoded(file: &ImageFile, shape: ImageShape) -> Result<Part, CompileError> {
+    decode_samples(&file.bytes, Path::new(&file.name), shape)
+        .map(Part::Samples)
+        .map_err(|kind| CompileError::Calibration { name: file.name.clone(), kind })
+}
+
+/// The inputs that the passes measure value ranges on: none where nothing was given and batch normalizations tell them.
+pub(super) fn range_inputs(graph: &Graph, set: &CalibrationSet) -> Vec<Vec<f64>> {
+    let has_ranges = graph.ids().any(|id| graph.node(id).range.is_some());
+    if has_ranges && !set.is_real() { Vec::new() } else { set.probes() }
+}
+
+/// Refuses a model that leads some input out of all bounds, by the layer where that happens.
+pub(super) fn check_sizes(graph: &Graph, inputs: &[Vec<f64>]) -> Result<(), BuildError> {
+    let mut first = None;
+    for input in inputs {
+        for member in graph.members() {
+            let watched = eval::evaluate_with(graph, &[input], member, |id, value| {
+                let size = value
+                    .data
+                    .iter()
+                    .fold(0.0, |m: f64, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) });
+                if size > LARGEST && first.is_none() {
+                    first = Some((id, size));
+                }
+            });
+            // Models with several inputs are refused with a better message by those who use them.
+            if watched.is_err() {
+                return Ok(());
+            }
+        }
+    }
+    match first {
+        None => Ok(()),
+        Some((id, size)) => {
+            let layer = graph.node(id).origins.first().cloned().unwrap_or_else(|| id.to_string());
+            Err(BuildError::Overflow { layer, size })
+        }
+    }
+}

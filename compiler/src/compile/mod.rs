@@ -1,0 +1,186 @@
+//! The door: [`compile`] is the only way from a model to a program.
+//!
+//! Models are read and joined, clustered if asked for, calibrated, optimized, lowered, placed, scheduled and emitted; the
+//! checked program is then evaluated in the clear on the calibration inputs with the noise that encryption will add, and
+//! where nobody fixed a precision it is raised until the classes survive. Commands, tests, sweeps and fuzzers come in here.
+
+mod calibration;
+mod error;
+mod labels;
+mod observer;
+mod request;
+
+use std::ops::RangeInclusive;
+
+use fhe_bytecode::params::LOG_N_RANGE;
+use fhec_ir::{Graph, verify};
+use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+use serde::Serialize;
+
+pub use self::calibration::{Calibration, ImageFile};
+pub use self::error::{CompileError, Statistic};
+pub use self::observer::{Observer, Stage};
+pub use self::request::{Model, Request, Source};
+
+use self::calibration::{CalibrationSet, check_sizes, range_inputs};
+use crate::cluster::{Clustering, Order, cluster_model};
+use crate::emit::Labels;
+use crate::import::{Imported, Note};
+use crate::pipeline::{BuildError, BuildOptions, Built, Measured, ParamsChoice, Prepared};
+use crate::simulate::{Summary, summarize};
+
+/// Precision where none is asked for: the least, and what is tried first.
+const PRECISION: RangeInclusive<f64> = 6.0..=9.0;
+/// Smallest ring degree that is tried where rings may protect nothing, as log2.
+const TOY_LOG_N: u32 = 11;
+/// Seed of the noise that calibration inputs are judged under.
+const NOISE_SEED: u64 = 1;
+
+/// A checked program, the stages it came from, and what is known about it.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The program and its stages.
+    pub built: Built,
+    /// The graph after all passes.
+    pub graph: Graph,
+    /// What the user should know about the import.
+    pub notes: Vec<Note>,
+    /// The program on the inputs it was calibrated on, with simulated noise.
+    pub check: SelfCheck,
+}
+
+/// What simulated noise does to the inputs that a program was calibrated on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SelfCheck {
+    /// Whether the inputs were given, not made up.
+    pub is_real: bool,
+    /// The outcome.
+    #[serde(flatten)]
+    pub summary: Summary,
+}
+
+/// Compiles a model, or several as an ensemble.
+///
+/// # Errors
+/// When a model cannot be read or encrypted, or the request cannot be met: a code and the facts.
+pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compiled, CompileError> {
+    let mut imported = imported(request, observer)?;
+    let on_model = request
+        .cluster
+        .filter(|options| options.order == Order::Before)
+        .map(|options| cluster_model(&mut imported.graph, options));
+    observer.imported(&imported);
+    let labels = labels::labels(request, &imported)?;
+    let log_n = ring_degrees(request)?;
+    let shape = match imported.graph.inputs()[..] {
+        [input] => imported.graph.shape(input),
+        ref other => {
+            let outputs = imported.graph.outputs().len();
+            return Err(BuildError::Arity { inputs: other.len(), outputs }.into());
+        }
+    };
+    let calibration = CalibrationSet::new(&request.calibration, shape, &labels.preprocessing)?;
+    observer.stage(Stage::Passes);
+    let graph = optimized(request, imported.graph, &calibration, observer)?;
+    observer.optimized(&graph);
+    let mut options = BuildOptions {
+        layout: request.layout,
+        precision: request.precision.map_or(PRECISION, |bits| bits..=bits),
+        params: request.params.clone(),
+        log_n,
+        insecure: request.insecure,
+        memory: request.memory,
+        costs: request.costs.clone(),
+    };
+    observer.stage(Stage::Calibrate);
+    let probes = calibration.probes();
+    let measured = match calibration.is_real() {
+        true => Measured::Real { probes: &probes, all: &calibration },
+        false => Measured::MadeUp(&probes),
+    };
+    let verified = verify(&graph)?;
+    let mut progress = |done, of| observer.fraction(done, of);
+    let prepared = Prepared::new(verified, request.sublevels, request.cluster, measured, &mut progress)?;
+    observer.stage(Stage::Schedule { precision: None });
+    let (built, summary) =
+        until_classes_survive(request, &mut options, &prepared, &labels, &calibration, observer)?;
+    let check = SelfCheck { is_real: calibration.is_real(), summary };
+    Ok(Compiled { built: with_clustering(built, on_model), graph, notes: imported.notes, check })
+}
+
+/// The model, or the ensemble of all models with what the first one says about using it.
+fn imported(request: &Request, observer: &mut dyn Observer) -> Result<Imported, CompileError> {
+    let mut members = Vec::with_capacity(request.models.len());
+    for model in &request.models {
+        observer.stage(Stage::Import { model: &model.name });
+        members.push(model.import(request.relu)?);
+    }
+    let graphs: Vec<Graph> = members.iter().skip(1).map(|m| m.graph.clone()).collect();
+    let mut first = members.into_iter().next().ok_or(CompileError::NoModel)?;
+    if !graphs.is_empty() {
+        let all: Vec<Graph> = std::iter::once(first.graph).chain(graphs).collect();
+        first.graph = fhec_ir::ensemble(&all)?;
+    }
+    Ok(first)
+}
+
+fn optimized(
+    request: &Request,
+    mut graph: Graph,
+    calibration: &CalibrationSet,
+    observer: &mut dyn Observer,
+) -> Result<Graph, CompileError> {
+    let inputs = range_inputs(&graph, calibration);
+    check_sizes(&graph, &inputs)?;
+    let (fuse, redistribute) = (request.fuse, request.redistribute);
+    let config = Config { fuse, forward: redistribute, backward: redistribute, finish: true };
+    let manager = Manager::new(pipeline(config), ManagerOptions::default())?;
+    let mut cx = PassCx::with_calibration(inputs.into_iter().map(|input| vec![input]).collect());
+    manager.run_observed(&mut graph, &mut cx, &mut |pass, run, graph| observer.passed(pass, run, graph))?;
+    Ok(graph)
+}
+
+/// Ring degrees that may be used, as log2.
+fn ring_degrees(request: &Request) -> Result<RangeInclusive<u32>, CompileError> {
+    match (&request.log_n, request.toy) {
+        (Some(range), toy) if toy || range.start() >= LOG_N_RANGE.start() => Ok(range.clone()),
+        (Some(range), _) => Err(CompileError::Toy { log_n: *range.start() }),
+        (None, true) => Ok(TOY_LOG_N..=*LOG_N_RANGE.end()),
+        (None, false) => Ok(LOG_N_RANGE),
+    }
+}
+
+/// The first program, or where nobody fixed its precision the first whose noise leaves every class of the calibration
+/// inputs as it is; the most precise one if none does.
+fn until_classes_survive(
+    request: &Request,
+    options: &mut BuildOptions,
+    prepared: &Prepared,
+    labels: &Labels,
+    calibration: &CalibrationSet,
+    observer: &mut dyn Observer,
+) -> Result<(Built, Summary), CompileError> {
+    let mut built = prepared.build(options, labels.clone())?;
+    loop {
+        observer.stage(Stage::Simulate);
+        let summary =
+            summarize(&built.program, calibration, NOISE_SEED, &mut |done, of| observer.fraction(done, of))?;
+        let is_free = request.precision.is_none() && request.params == ParamsChoice::Search;
+        if !is_free || !calibration.is_real() || summary.changed_classes == 0 {
+            return Ok((built, summary));
+        }
+        let more = built.schedule.precision + 1.0;
+        options.precision = more..=more;
+        observer.stage(Stage::Schedule { precision: Some(more) });
+        match prepared.build(options, labels.clone()) {
+            Ok(better) => built = better,
+            Err(BuildError::Schedule(_)) => return Ok((built, summary)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Puts down what clustering did to the model, where it did not work on the circuit.
+fn with_clustering(built: Built, on_model: Option<Clustering>) -> Built {
+    Built { clustering: built.clustering.or(on_model), ..built }
+}

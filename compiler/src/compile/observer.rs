@@ -1,0 +1,49 @@
+//! Who watches a compilation: what it is at, what every pass did, and how far a long stage is.
+
+use fhec_ir::Graph;
+use fhec_passes::{Pass, PassRun};
+
+use crate::import::Imported;
+
+/// A stage of a compilation, in the order they come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Stage<'a> {
+    /// A model is read.
+    Import {
+        /// Its name.
+        model: &'a str,
+    },
+    /// The passes run.
+    Passes,
+    /// Values are measured on the calibration inputs.
+    Calibrate,
+    /// Layout, levels, scales and primes are searched.
+    Schedule {
+        /// Bits of precision, where the classes of the calibration inputs asked for more than at first.
+        precision: Option<f64>,
+    },
+    /// The program is evaluated on the calibration inputs with simulated noise.
+    Simulate,
+}
+
+/// Watches a compilation. Every method has an empty default.
+pub trait Observer {
+    /// A stage begins.
+    fn stage(&mut self, _stage: Stage<'_>) {}
+
+    /// So many of the inputs of this stage are done.
+    fn fraction(&mut self, _done: usize, _of: usize) {}
+
+    /// All models were read; an ensemble is one graph.
+    fn imported(&mut self, _model: &Imported) {}
+
+    /// A pass ran and left a graph behind.
+    fn passed(&mut self, _pass: &dyn Pass, _run: &PassRun, _graph: &Graph) {}
+
+    /// All passes ran.
+    fn optimized(&mut self, _graph: &Graph) {}
+}
+
+/// Watches nothing.
+impl Observer for () {}
