@@ -16,6 +16,10 @@ WARM_UP = (1 / 100, 1 / 50, 1 / 10, 1 / 5)
 """Factors of zeta in the first epochs; from then on the factor is one."""
 
 
+PAPER_RANGE = 16 / 3
+"""Up to here the paper's bounds on the coefficients leave the fit of ReLU as it is; beyond, they would spoil it."""
+
+
 class PolyActivation(nn.Module):
     """ReLU, or another function, fitted by a polynomial on [-c, c] whose coefficients are integers over 2**bits.
 
@@ -37,7 +41,7 @@ class PolyActivation(nn.Module):
     def refit(self, c: float) -> None:
         """Fits the same function on another range."""
         self.c = float(c)
-        self.integers = fit(self.function, self.degree, self.c, self.bits)
+        self.integers = fit(self.function, self.degree, self.c, self.bits, wide=self.c > PAPER_RANGE)
         n_used = max((j + 1 for j, a in enumerate(self.integers) if a), default=1)
         self.coefficients = tuple(a / (1 << self.bits) for a in self.integers[:n_used])
         self.margin = self.clip = self.c

@@ -9,9 +9,10 @@ and for a function f the integer coefficients a_0 .. a_d minimize
     F(a) = sum_k ( sum_j a_j * x_k**j  -  S * f(x_k) )**2,   low <= a_j <= high.
 
 For ReLU the bounds are -S/2 and S/2 - 1, as in the paper, and the compiler's own fit (`--relu quadratic`) has the same
-definition; other functions have steeper slopes, and bounds of -4*S and 4*S that none of them meets. The activation is
-p(x) = sum_j (a_j / S) * x**j. Among equally good vectors the lexicographically smallest (a_d, ..., a_0) is returned, so the
-answer is unique.
+definition. They suit small ranges: the best quadratic has the constant 3*c/32, which is beyond S/2 from c = 16/3 on. Other
+functions, and ReLU if `wide` is asked for, have the bounds -S*max(4, c) and S*max(4, c), rounded up, which no best fit meets. The activation
+is p(x) = sum_j (a_j / S) * x**j. Among equally good vectors the lexicographically smallest (a_d, ..., a_0) is returned, so
+the answer is unique.
 
 Everything is computed in rationals; values of f are taken to 2**-40, which for ReLU is exact. The grid is symmetric, so
 F splits into one problem for the even coefficients and one for the odd ones; each is solved by branch and bound, whose
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from math import floor
+from math import ceil, floor
 
 from fhec_training.functions import Function
 
@@ -55,17 +56,21 @@ class Quadratic:
         )
 
 
-def fit(function: str | Function = "relu", degree: int = 2, c: float = 2.0, bits: int = 10) -> tuple[int, ...]:
-    """Integer coefficients (a_0, ..., a_degree) of the best fit on [-c, c]; divide by 2**bits to use them."""
+def fit(function: str | Function = "relu", degree: int = 2, c: float = 2.0, bits: int = 10, wide: bool = False) -> tuple[int, ...]:
+    """Integer coefficients (a_0, ..., a_degree) of the best fit on [-c, c]; divide by 2**bits to use them.
+
+    `wide` lifts the bounds that the paper puts on the coefficients for ReLU; other functions have none that matter.
+    """
     if degree < 1 or not 2 <= bits <= _VALUE_BITS or not 0 < c < float("inf"):
         raise ValueError(f"need degree >= 1, 2 <= bits <= {_VALUE_BITS} and finite c > 0, got degree={degree}, bits={bits}, c={c}")
-    return _fit(function if isinstance(function, Function) else Function(function), degree, float(c), bits)
+    return _fit(function if isinstance(function, Function) else Function(function), degree, float(c), bits, wide)
 
 
 @lru_cache(maxsize=None)
-def _fit(function: Function, degree: int, c: float, bits: int) -> tuple[int, ...]:
+def _fit(function: Function, degree: int, c: float, bits: int, wide: bool) -> tuple[int, ...]:
     scale = 1 << bits
-    low, high = (-scale // 2, scale // 2 - 1) if function.name == "relu" else (-4 * scale, 4 * scale)
+    bound = scale * max(4, ceil(c))
+    low, high = (-scale // 2, scale // 2 - 1) if function.name == "relu" and not wide else (-bound, bound)
     values = _values(function, c, scale)
     coefficients = [0] * (degree + 1)
     for parity in (0, 1):

@@ -92,6 +92,11 @@ def test_clipping_can_be_switched_off_while_the_penalty_stays():
     assert range_penalty(activation).item() == 8
 
 
+@pytest.mark.parametrize(("c", "integers"), [(2.0, (192, 511, 240)), (5.0, (480, 511, 96)), (5.5, (531, 512, 87)), (30.0, (2880, 512, 16))])
+def test_the_bounds_of_the_paper_hold_where_they_do_no_harm(c, integers):
+    assert PolyActivation(c=c).integers == integers
+
+
 def test_warm_up_is_the_published_sequence():
     assert [warm_up(t) for t in range(7)] == [1 / 100, 1 / 50, 1 / 10, 1 / 5, 1, 1, 1]
 

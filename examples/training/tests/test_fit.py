@@ -77,6 +77,18 @@ def test_no_fit_is_a_straight_line_at_its_sensible_degree(name):
     assert any(fit(function, function.sensible_degree(2), 4.0, 10)[2:])
 
 
+@pytest.mark.parametrize("c", [6.0, 12.0, 50.0])
+def test_wide_fits_follow_relu_where_the_bounds_of_the_paper_spoil_it(c):
+    def largest_error(integers):
+        points = [c * k / 500 for k in range(-500, 501)]
+        return max(abs(sum(a * x**j for j, a in enumerate(integers)) / 1024 - max(x, 0)) for x in points)
+
+    wide, bounded = fit("relu", 2, c, 10, wide=True), fit("relu", 2, c, 10)
+    assert squared_error(wide, c, 10) < squared_error(bounded, c, 10)
+    assert largest_error(wide) < 0.12 * c
+    assert wide[1] == 512
+
+
 def test_hardswish_is_its_own_fit_on_its_parabola():
     assert fit("hardswish", 2, 3.0, 10) == (-1, 512, 171)  # x/2 + x**2/6, its constant making up for 171 > 1024/6
 
