@@ -81,6 +81,24 @@ fn inspect_prints_a_program_in_three_forms() {
 }
 
 #[test]
+fn the_interface_lies_beside_the_program_and_is_extracted_from_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(folder.path(), "a.fhebc", &[]);
+    let beside = std::fs::read(folder.path().join("a.fhei")).unwrap();
+    let extracted = folder.path().join("b.fhei");
+    let output = fhec(&["interface", program.to_str().unwrap(), "-o", extracted.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read(&extracted).unwrap(), beside);
+    assert!(beside.len() < 32 << 10, "{} bytes", beside.len());
+    // Neither replaces the other.
+    let output = fhec(&["interface", program.to_str().unwrap(), "-o", program.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let output = fhec(&["build", &model(), "-o", extracted.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(std::fs::read(&extracted).unwrap(), beside);
+}
+
+#[test]
 fn simulation_reports_agreement_on_a_table_of_inputs() {
     let folder = tempfile::tempdir().unwrap();
     let program = build(folder.path(), "a.fhebc", &[]).display().to_string();

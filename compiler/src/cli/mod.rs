@@ -2,6 +2,7 @@
 
 mod build;
 mod inspect;
+mod interface;
 mod levels;
 mod memory;
 mod output;
@@ -42,6 +43,8 @@ enum Command {
     Build(Box<build::Args>),
     /// Show what is in a program
     Inspect(inspect::Args),
+    /// Write what clients need of a program, without its weights, into a file of its own
+    Interface(interface::Args),
     /// Write a page about a model or a program: graphs, levels, time, memory and noise
     Report(Box<report::Args>),
     /// Run a program in the clear, with the noise of encryption, over a data set
@@ -95,6 +98,7 @@ fn dispatch(cli: &Cli) -> Outcome {
     match &cli.command {
         Command::Build(args) => build::run(args, cli.quiet),
         Command::Inspect(args) => inspect::run(args),
+        Command::Interface(args) => interface::run(args),
         Command::Report(args) => report::run(args, cli.quiet),
         Command::Simulate(args) => simulate::run(args, cli.quiet),
         Command::Levels(args) => levels::run(args, cli.quiet),

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::{Builder, NamedTempFile};
 
 /// How the binary files of this project begin.
-const OUR_MAGICS: [&[u8]; 2] = [b"FHEBC", b"fhe-"];
+const OUR_MAGICS: [&[u8]; 3] = [b"FHEBC", b"FHEIF", b"fhe-"];
 
 /// What is written, which decides who may read it and what it may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// ONNX file; several of one architecture become an ensemble whose scores are averaged
     #[arg(required = true)]
     models: Vec<PathBuf>,
-    /// Program file to write
+    /// Program file to write; beside it goes what clients need of it, ending in .fhei
     #[arg(long, short)]
     output: PathBuf,
     /// Write a report about the program, as JSON
@@ -50,6 +50,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     super::memory::check(&args.models).map_err(|d| vec![d])?;
+    super::interface::beside(&args.output).map_err(|d| vec![d])?;
     let mut progress = Progress::new(quiet);
     let result = args.options.compile(&args.models, &mut progress);
     progress.finish();
@@ -62,6 +63,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
         report.compare(measured);
     }
     write_atomically(&args.output, Content::Magic(&codec::MAGIC), &bytes).map_err(|d| vec![d])?;
+    super::interface::write_beside(&args.output, &built.program).map_err(|d| vec![d])?;
     if let Some(path) = &args.report {
         let json = serde_json::to_vec_pretty(&report)
             .map_err(|e| vec![Diagnostic::bug(format!("the report cannot be written: {e}"))])?;
