@@ -174,34 +174,61 @@ impl Constants {
     /// # Errors
     /// When the tensor is malformed in any way listed in [`ConstantError`].
     pub fn values(&self, id: TensorId) -> Result<Values, ConstantError> {
+        let data = self.mapped(id, |value| value)?;
+        let tensor = self.tensor(id)?;
+        let shape = tensor.shape.iter().map(|&axis| axis as usize).collect();
+        Ok(Values { members: tensor.members as usize, shape, data })
+    }
+
+    /// A function of every value of a tensor, in the order of [`Values::data`].
+    pub(crate) fn mapped<T>(&self, id: TensorId, map: impl Fn(f64) -> T) -> Result<Vec<T>, ConstantError> {
+        let tensor = self.tensor(id)?;
+        let books = self.checked(id)?;
+        Ok(match &tensor.data {
+            TensorData::Dense(values) => values.iter().map(|&v| map(f64::from(v))).collect(),
+            TensorData::Clustered { indices, .. } => {
+                let (len, members) = (tensor.len(), tensor.members as usize);
+                let rows = books.first().map_or(1, |book| book.members as usize);
+                let value = |position: usize, member: usize| {
+                    let book = books[position % books.len()];
+                    let (index, column) = match rows == members {
+                        true => (indices[position], member),
+                        false => (indices[member * len + position], 0),
+                    };
+                    map(f64::from(book.values[usize::from(index) * rows + column]))
+                };
+                (0..members).flat_map(|m| (0..len).map(move |p| (p, m))).map(|(p, m)| value(p, m)).collect()
+            }
+        })
+    }
+
+    /// The codebooks of a tensor that is well formed; takes as long as the tensor is in a file.
+    fn checked(&self, id: TensorId) -> Result<Vec<&Codebook>, ConstantError> {
         let tensor = self.tensor(id)?;
         let (len, members) = (tensor.len(), tensor.members as usize);
         let total = len.saturating_mul(members);
         if total == 0 || total > MAX_VALUES || tensor.shape.len() > MAX_AXES {
             return Err(ConstantError::Size(id));
         }
-        let data: Vec<f64> = match &tensor.data {
-            TensorData::Dense(values) => {
-                if values.len() != total {
-                    return Err(ConstantError::Count { tensor: id, found: values.len(), needed: total });
-                }
-                values.iter().map(|&v| f64::from(v)).collect()
+        match &tensor.data {
+            TensorData::Dense(values) if values.len() != total => {
+                Err(ConstantError::Count { tensor: id, found: values.len(), needed: total })
             }
-            TensorData::Clustered { codebooks, indices } => self.resolve(id, tensor, codebooks, indices)?,
-        };
-        if data.iter().any(|v| !v.is_finite()) {
-            return Err(ConstantError::NotFinite(id));
+            TensorData::Dense(values) if values.iter().any(|v| !v.is_finite()) => {
+                Err(ConstantError::NotFinite(id))
+            }
+            TensorData::Dense(_) => Ok(Vec::new()),
+            TensorData::Clustered { codebooks, indices } => self.books(id, tensor, codebooks, indices),
         }
-        Ok(Values { members, shape: tensor.shape.iter().map(|&axis| axis as usize).collect(), data })
     }
 
-    fn resolve(
+    fn books(
         &self,
         id: TensorId,
         tensor: &Tensor,
         codebooks: &[CodebookId],
         indices: &[u16],
-    ) -> Result<Vec<f64>, ConstantError> {
+    ) -> Result<Vec<&Codebook>, ConstantError> {
         let books: Vec<&Codebook> = codebooks
             .iter()
             .map(|&book| self.codebooks.get(book.index()).ok_or(ConstantError::NoCodebook(book)))
@@ -215,21 +242,18 @@ impl Constants {
         {
             return Err(ConstantError::Codebooks(id));
         }
-        let (len, members, rows) = (tensor.len(), tensor.members as usize, rows as usize);
-        let needed = if rows == members { len } else { len * members };
+        let needed =
+            if rows == tensor.members { tensor.len() } else { tensor.len() * tensor.members as usize };
         if indices.len() != needed {
             return Err(ConstantError::Count { tensor: id, found: indices.len(), needed });
         }
-        let lookup = |position: usize, member: usize| {
-            let book = books[if books.len() == 1 { 0 } else { position % last_axis }];
-            let (index, column) = match rows == members {
-                true => (indices[position], member),
-                false => (indices[member * len + position], 0),
-            };
-            let value = book.values.get(usize::from(index) * rows + column);
-            value.map(|&v| f64::from(v)).ok_or(ConstantError::Index { tensor: id, index })
-        };
-        (0..members).flat_map(|m| (0..len).map(move |p| (p, m))).map(|(p, m)| lookup(p, m)).collect()
+        // The last axis is the fastest, so positions modulo their number find the codebook.
+        let is_beyond =
+            |(at, index): (usize, &u16)| usize::from(*index) >= books[at % books.len()].n_entries();
+        match indices.iter().enumerate().find(|&entry| is_beyond(entry)) {
+            Some((_, &index)) => Err(ConstantError::Index { tensor: id, index }),
+            None => Ok(books),
+        }
     }
 
     /// Checks every codebook and tensor.
@@ -243,7 +267,7 @@ impl Constants {
                 return Err(ConstantError::BadCodebook(CodebookId(i as u32)));
             }
         }
-        (0..self.tensors.len()).try_for_each(|i| self.values(TensorId(i as u32)).map(drop))
+        (0..self.tensors.len()).try_for_each(|i| self.checked(TensorId(i as u32)).map(drop))
     }
 }
 

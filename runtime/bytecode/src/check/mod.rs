@@ -11,29 +11,39 @@
 //! 7. every rotation, relinearization and conjugation has a key of sufficient level, and every key is used;
 //! 8. there is one input, before everything that reads, and one output, with nothing after it but frees.
 //!
-//! Errors are collected, each with the instruction it belongs to.
+//! Errors are collected, each with the instruction it belongs to. The work is in proportion to the program's size
+//! ([`budget`]), and no memory grows with its maps before everything else holds.
 
+mod budget;
 mod error;
 mod header;
 mod interface;
 mod keys;
+mod outline;
+mod registers;
 mod replay;
 
 use crate::constants::Values;
 use crate::ids::{LayoutId, MapId, TensorId};
 use crate::layout::{Layout, LayoutSpec};
-use crate::linear::{Diagonals, Operand};
+use crate::linear::Diagonals;
 use crate::params::{Fingerprint, Level, Params};
 use crate::plan::ExpandedPlan;
-use crate::program::{LinearMap, Prediction, ProgramSpec};
+use crate::program::{Prediction, ProgramSpec};
 use crate::scale::Scale;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use budget::Budget;
+use outline::Outline;
 
 pub use error::{CheckError, CheckErrors, Place};
 pub(crate) use interface::check_interface;
 pub use keys::Keys;
 pub use replay::Fact;
+
+/// Errors after which the checker stops looking for more.
+const MAX_ERRORS: usize = 64;
 
 /// A linear map with its diagonals and its plan written out.
 #[derive(Clone, Debug)]
@@ -63,18 +73,19 @@ impl CheckedProgram {
     /// # Errors
     /// Everything that does not hold, with its place.
     pub fn new(spec: ProgramSpec) -> Result<Self, CheckErrors> {
-        let Parts { params, layouts, maps } = Parts::new(&spec)?;
-        let replayed = replay::replay(&spec, &params, &layouts, &maps)?;
+        let parts = Parts::new(&spec)?;
+        let replayed = replay::replay(&spec, &parts)?;
         keys::check_keys(&spec, &replayed.keys)?;
-        Ok(Self {
-            spec,
-            params,
-            layouts,
-            maps,
-            facts: replayed.facts,
-            output: replayed.output,
-            fingerprint: OnceLock::new(),
-        })
+        // Nothing can be refused any more: now the diagonals may take the memory that they take.
+        let Parts { params, layouts, .. } = parts;
+        let mut errors = Vec::new();
+        let built = in_parallel(&spec.maps, |map| outline::checked_map(map, &layouts, &spec));
+        let maps = sorted_out(built, Place::Map, &mut errors);
+        if !errors.is_empty() {
+            return Err(CheckErrors::new(errors));
+        }
+        let (facts, output) = (replayed.facts, replayed.output);
+        Ok(Self { spec, params, layouts, maps, facts, output, fingerprint: OnceLock::new() })
     }
 
     /// Notes what the compiler expects, which the checker has no opinion about: the whole, and seconds and error
@@ -160,15 +171,14 @@ impl CheckedProgram {
 /// # Errors
 /// Everything else that does not hold.
 pub fn required_keys(spec: &ProgramSpec) -> Result<Keys, CheckErrors> {
-    let Parts { params, layouts, maps } = Parts::new(spec)?;
-    Ok(replay::replay(spec, &params, &layouts, &maps)?.keys)
+    Ok(replay::replay(spec, &Parts::new(spec)?)?.keys)
 }
 
 /// The tables of a program, checked one by one.
 struct Parts {
     params: Params,
     layouts: Vec<Layout>,
-    maps: Vec<CheckedMap>,
+    maps: Vec<Outline>,
 }
 
 impl Parts {
@@ -180,14 +190,25 @@ impl Parts {
         if let Err(error) = spec.constants.check() {
             errors.push(CheckError::at(Place::Constants, error));
         }
+        let mut maps = Vec::new();
         if errors.is_empty() {
-            let checked = in_parallel(&spec.maps, |map| checked_map(map, &layouts, spec));
-            let maps = sorted_out(checked, Place::Map, &mut errors);
-            if errors.is_empty() {
-                return Ok(Self { params, layouts, maps });
+            let mut budget = Budget::of(spec);
+            for (index, map) in spec.maps.iter().enumerate() {
+                let steps = outline::steps(map, &layouts, spec);
+                let charged = steps.and_then(|steps| budget.charge(steps).map_err(|e| e.to_string()));
+                if let Err(error) = charged {
+                    errors.push(CheckError::at(Place::Map(index), error));
+                }
+                if errors.len() >= MAX_ERRORS {
+                    break;
+                }
             }
         }
-        Err(CheckErrors::new(errors))
+        if errors.is_empty() {
+            let outlines = in_parallel(&spec.maps, |map| outline::outline(map, &layouts, spec));
+            maps = sorted_out(outlines, Place::Map, &mut errors);
+        }
+        if errors.is_empty() { Ok(Self { params, layouts, maps }) } else { Err(CheckErrors::new(errors)) }
     }
 }
 
@@ -203,37 +224,36 @@ fn checked_layouts(specs: &[LayoutSpec], params: &Params, errors: &mut Vec<Check
     sorted_out(specs.iter().map(checked).collect(), Place::Layout, errors)
 }
 
-fn checked_map(map: &LinearMap, layouts: &[Layout], spec: &ProgramSpec) -> Result<CheckedMap, String> {
-    let layout = |id: LayoutId| layouts.get(id.index()).ok_or(format!("layout {id} does not exist"));
-    let terms: Vec<Operand<'_>> = map
-        .terms
-        .iter()
-        .map(|term| Ok(Operand { op: &term.op, input: layout(term.input)? }))
-        .collect::<Result<_, String>>()?;
-    let diagonals = Diagonals::build(&terms, layout(map.output)?, map.pairing, &spec.constants)
-        .map_err(|e| e.to_string())?;
-    let plan = map.plan.expand(&diagonals).map_err(|e| e.to_string())?;
-    Ok(CheckedMap { diagonals, plan })
+/// How often each value of a constant stands in a layout, if it fits there at all: once, for every coordinate of a channel, or
+/// for all coordinates.
+pub(crate) fn plain_repeat(
+    members: usize,
+    len: usize,
+    shape: &[u32],
+    layout: &Layout,
+) -> Result<usize, String> {
+    let to = layout.shape();
+    let repeat = match len {
+        len if len == to.len() => 1,
+        len if len == to.channels as usize => to.height as usize * to.width as usize,
+        1 => to.len(),
+        _ => return Err(format!("constant of shape {shape:?} does not fit {to}")),
+    };
+    if members != 1 && members != layout.members() {
+        return Err(format!("constant of {members} members does not fit {}", layout.members()));
+    }
+    Ok(repeat)
 }
 
 /// A constant spread over the coordinates of a layout, in tensor order.
 pub(crate) fn plain_tensor(values: &Values, layout: &Layout) -> Result<Vec<f64>, String> {
-    let shape = layout.shape();
-    let (members, area) = (layout.members(), shape.height as usize * shape.width as usize);
-    let repeat = match values.len() {
-        len if len == shape.len() => 1,
-        len if len == shape.channels as usize => area,
-        1 => shape.len(),
-        _ => return Err(format!("constant of shape {:?} does not fit {shape}", values.shape)),
-    };
-    if values.members != 1 && values.members != members {
-        return Err(format!("constant of {} members does not fit {members}", values.members));
-    }
+    let shape: Vec<u32> = values.shape.iter().map(|&axis| axis as u32).collect();
+    let repeat = plain_repeat(values.members, values.len(), &shape, layout)?;
     let member = |m: usize| {
         let first = m * values.member_step();
         values.data[first..first + values.len()].iter().flat_map(move |&v| std::iter::repeat_n(v, repeat))
     };
-    Ok((0..members).flat_map(member).collect())
+    Ok((0..layout.members()).flat_map(member).collect())
 }
 
 /// The good results in order; the errors go to `errors` with their place.
@@ -246,7 +266,8 @@ fn sorted_out<T>(
     for (index, result) in results.into_iter().enumerate() {
         match result {
             Ok(item) => good.push(item),
-            Err(error) => errors.push(CheckError::at(place(index), error)),
+            Err(error) if errors.len() < MAX_ERRORS => errors.push(CheckError::at(place(index), error)),
+            Err(_) => {}
         }
     }
     good

@@ -3,7 +3,9 @@
 use super::error::Fault;
 use super::header::header;
 use super::keys::Keys;
-use super::{CheckError, CheckErrors, CheckedMap, Place, plain_tensor};
+use super::outline::Outline;
+use super::registers::{Registers, bounded};
+use super::{CheckError, CheckErrors, MAX_ERRORS, Parts, Place, plain_repeat};
 use crate::ids::{CtRange, LayerId, LayoutId, MapId, TensorId};
 use crate::layout::Layout;
 use crate::linear::Pairing;
@@ -13,9 +15,8 @@ use crate::rotation::Rotation;
 use crate::scale::Scale;
 use std::collections::BTreeMap;
 
-/// More registers than any program may use.
-const MAX_REGISTERS: u32 = 1 << 20;
-
+/// Characters of a layer's name that an error repeats.
+const MAX_NAME: usize = 80;
 /// Bits by which a value may exceed what calibration saw.
 const SAFETY_BITS: f64 = 1.5;
 
@@ -40,24 +41,25 @@ pub(super) struct Replayed {
 /// Replays everything but the list of keys.
 pub(super) fn replay(
     spec: &ProgramSpec,
-    params: &Params,
-    layouts: &[Layout],
-    maps: &[CheckedMap],
+    Parts { params, layouts, maps }: &Parts,
 ) -> Result<Replayed, CheckErrors> {
     let mut replay = Replay {
         spec,
         params,
         layouts,
         maps,
-        registers: BTreeMap::new(),
-        rotations: BTreeMap::new(),
+        registers: Registers::default(),
+        map_levels: vec![None; maps.len()],
         relin: None,
-        conjugation: None,
         has_input: false,
         output: None,
     };
     let mut errors = Vec::new();
-    let mut fault = |place, fault: Fault| errors.push(CheckError::at(place, fault));
+    let mut fault = |place, fault: Fault| {
+        if errors.len() < MAX_ERRORS {
+            errors.push(CheckError::at(place, fault));
+        }
+    };
     header(spec, layouts).into_iter().for_each(|f| fault(Place::Header, f));
     let mut facts = Vec::with_capacity(spec.instructions.len());
     for (index, instruction) in spec.instructions.iter().enumerate() {
@@ -83,33 +85,25 @@ pub(super) fn replay(
             fault(Place::End, Fault::Absent(what));
         }
     }
-    if let Some(first) = replay.registers.keys().next() {
-        fault(Place::End, Fault::Leaked(format!("c{first} and {} more", replay.registers.len() - 1)));
+    if let Some((first, more)) = replay.registers.leaked() {
+        fault(Place::End, Fault::Leaked(format!("c{first} and {more} more")));
     }
-    let rotations = replay.rotations.iter().map(|(&rotation, &level)| RotationKey { rotation, level });
-    let keys = Keys { rotations: rotations.collect(), relin: replay.relin, conjugation: replay.conjugation };
+    let keys = replay.keys();
     match (errors.is_empty(), replay.output) {
         (true, Some(output)) => Ok(Replayed { facts, output, keys }),
         _ => Err(CheckErrors::new(errors)),
     }
 }
 
-/// One register: a ciphertext of a tensor.
-#[derive(Clone, Copy)]
-struct Register {
-    fact: Fact,
-    ct: u32,
-}
-
 struct Replay<'a> {
     spec: &'a ProgramSpec,
     params: &'a Params,
     layouts: &'a [Layout],
-    maps: &'a [CheckedMap],
-    registers: BTreeMap<u32, Register>,
-    rotations: BTreeMap<Rotation, Level>,
+    maps: &'a [Outline],
+    registers: Registers,
+    /// Highest level at which a map is used.
+    map_levels: Vec<Option<Level>>,
     relin: Option<Level>,
-    conjugation: Option<Level>,
     has_input: bool,
     output: Option<Fact>,
 }
@@ -191,8 +185,9 @@ impl Replay<'_> {
 
     fn linear(&mut self, src: &[CtRange], map: MapId, scale: Scale) -> Result<Fact, Fault> {
         let missing = || Fault::Missing { what: format!("map {map}") };
-        let checked = self.maps.get(map.index()).ok_or_else(missing)?;
-        let map = self.spec.maps.get(map.index()).ok_or_else(missing)?;
+        let index = map.index();
+        let pairing = self.maps.get(index).ok_or_else(missing)?.pairing;
+        let map = self.spec.maps.get(index).ok_or_else(missing)?;
         if src.len() != map.terms.len() {
             return Err(Fault::Terms { found: src.len(), needed: map.terms.len() });
         }
@@ -203,26 +198,33 @@ impl Replay<'_> {
                 return Err(Fault::Layouts);
             }
             // Weights are encoded at no less than one, also where pairing halves their scale.
-            times_plain(fact, checked.diagonals.weight_scale(scale, fact.scale).times(fact.scale))?;
+            times_plain(fact, pairing.weight_scale(scale, fact.scale).times(fact.scale))?;
             let first = *level.get_or_insert(fact.level);
             if first != fact.level {
                 return Err(Fault::Levels(first, fact.level));
             }
         }
         let level = level.ok_or(Fault::Terms { found: 0, needed: 1 })?;
-        let plan = &checked.plan;
-        let giants = plan.groups.iter().map(|group| group.giant);
-        let end = plan.folds.iter().copied().chain(plan.half);
-        for rotation in plan.babies.iter().copied().chain(giants).chain(end) {
-            if !rotation.is_zero() {
-                let highest = self.rotations.entry(rotation).or_insert(level);
+        self.map_levels[index] = self.map_levels[index].max(Some(level));
+        Ok(Fact { layout: map.output, level, scale })
+    }
+
+    /// Every map needs its rotations, and its conjugation, at the highest level that it is used at.
+    fn keys(&self) -> Keys {
+        let mut rotations: BTreeMap<Rotation, Level> = BTreeMap::new();
+        let mut conjugation = None;
+        for (map, level) in self.maps.iter().zip(&self.map_levels) {
+            let Some(level) = *level else { continue };
+            for &rotation in &map.rotations {
+                let highest = rotations.entry(rotation).or_insert(level);
                 *highest = level.max(*highest);
             }
+            if map.pairing != Pairing::None {
+                conjugation = conjugation.max(Some(level));
+            }
         }
-        if plan.pairing != Pairing::None {
-            self.conjugation = self.conjugation.max(Some(level));
-        }
-        Ok(Fact { layout: map.output, level, scale })
+        let rotations = rotations.into_iter().map(|(rotation, level)| RotationKey { rotation, level });
+        Keys { rotations: rotations.collect(), relin: self.relin, conjugation }
     }
 
     fn product(&mut self, a: CtRange, b: CtRange) -> Result<Fact, Fault> {
@@ -247,26 +249,17 @@ impl Replay<'_> {
         self.layouts.get(id.index()).ok_or_else(|| Fault::Missing { what: format!("layout {id}") })
     }
 
+    /// Checks a constant by its length: nothing is spread out.
     fn constant(&self, tensor: TensorId, layout: LayoutId) -> Result<(), Fault> {
-        let values = self.spec.constants.values(tensor).map_err(|e| Fault::Constant(e.to_string()))?;
-        plain_tensor(&values, self.layout(layout)?).map(drop).map_err(Fault::Constant)
+        let tensor =
+            self.spec.constants.tensor(tensor).map_err(|error| Fault::Constant(error.to_string()))?;
+        plain_repeat(tensor.members as usize, tensor.len(), &tensor.shape, self.layout(layout)?)
+            .map(drop)
+            .map_err(Fault::Constant)
     }
 
-    /// The fact of a run that holds one whole tensor.
     fn read(&self, range: CtRange) -> Result<Fact, Fault> {
-        bounded(range)?;
-        let whole = || Fault::NotATensor(range);
-        let first = self.registers.get(&range.first.0).ok_or_else(whole)?;
-        for (ct, register) in range.iter().enumerate() {
-            let found = self.registers.get(&register.0).ok_or_else(whole)?;
-            if found.ct as usize != ct || found.fact != first.fact {
-                return Err(whole());
-            }
-        }
-        if self.layout(first.fact.layout)?.n_cts() != range.len() {
-            return Err(whole());
-        }
-        Ok(first.fact)
+        self.registers.read(range)
     }
 
     fn define(&mut self, dst: CtRange, fact: Fact) -> Result<(), Fault> {
@@ -275,12 +268,7 @@ impl Replay<'_> {
         if dst.len() != needed {
             return Err(Fault::Length { found: dst.len(), needed });
         }
-        if dst.iter().any(|register| self.registers.contains_key(&register.0)) {
-            return Err(Fault::InUse(dst));
-        }
-        for (ct, register) in dst.iter().enumerate() {
-            self.registers.insert(register.0, Register { fact, ct: ct as u32 });
-        }
+        self.registers.define(dst, fact)?;
         // Below one, values would be less than their rounding, and products of scales could leave the range of numbers.
         if fact.scale.value() < 1.0 {
             return Err(Fault::Underflow(fact.scale));
@@ -301,16 +289,12 @@ impl Replay<'_> {
         let log2_q = self.params.log2_q_at(fact.level);
         let missing = fact.scale.log2() + peak.log2() + SAFETY_BITS + 1.0 - log2_q;
         let Fact { scale, level, .. } = fact;
-        let name = name.clone();
+        let name = name.chars().take(MAX_NAME).collect();
         (missing > 0.0).then_some(Fault::Headroom { layer, name, peak: *peak, scale, log2_q, level, missing })
     }
 
     fn free(&mut self, range: CtRange) -> Result<(), Fault> {
-        self.read(range)?;
-        for register in range.iter() {
-            self.registers.remove(&register.0);
-        }
-        Ok(())
+        self.registers.free(range)
     }
 }
 
@@ -320,10 +304,4 @@ fn times_plain(fact: Fact, scale: Scale) -> Result<Fact, Fault> {
         return Err(Fault::PlainScale { scale, source_scale: fact.scale });
     }
     Ok(Fact { scale, ..fact })
-}
-
-fn bounded(range: CtRange) -> Result<(), Fault> {
-    let end = range.first.0.checked_add(range.len);
-    let ok = range.len > 0 && end.is_some_and(|end| end <= MAX_REGISTERS);
-    if ok { Ok(()) } else { Err(Fault::Range(range)) }
 }

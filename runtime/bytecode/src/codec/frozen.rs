@@ -81,6 +81,8 @@ macro_rules! structs {
         }
 
         impl $crate::codec::wire::Wire for $name {
+            const MIN_BYTES: usize = 0 $(+ <$type as $crate::codec::wire::Wire>::MIN_BYTES)*;
+
             fn put(&self, w: &mut $crate::codec::wire::Writer) {
                 $(self.$field.put(w);)*
             }
@@ -118,6 +120,18 @@ macro_rules! enums {
         }
 
         impl $crate::codec::wire::Wire for $name {
+            const MIN_BYTES: usize = {
+                let all = [$(1 $(+ <$type as $crate::codec::wire::Wire>::MIN_BYTES)*),*];
+                let (mut least, mut i) = (all[0], 1);
+                while i < all.len() {
+                    if all[i] < least {
+                        least = all[i];
+                    }
+                    i += 1;
+                }
+                least
+            };
+
             fn put(&self, w: &mut $crate::codec::wire::Writer) {
                 match self {
                     $($name::$variant { $($field),* } => {

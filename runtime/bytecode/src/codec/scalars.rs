@@ -26,6 +26,8 @@ numbers! { Level CtId TensorId CodebookId LayoutId MapId LayerId }
 primitives! { Level CtId TensorId CodebookId LayoutId MapId LayerId Scale Rotation }
 
 impl Wire for Scale {
+    const MIN_BYTES: usize = 8;
+
     fn put(&self, w: &mut Writer) {
         self.value().put(w);
     }

@@ -91,11 +91,11 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// A count of items that take at least one byte each.
-    pub(super) fn count(&mut self) -> Result<usize, DecodeError> {
+    /// A count of items that take at least so many bytes each.
+    pub(super) fn count(&mut self, min_bytes: usize) -> Result<usize, DecodeError> {
         let count = self.varint()?;
         match usize::try_from(count) {
-            Ok(count) if count <= self.remaining() => Ok(count),
+            Ok(count) if count.saturating_mul(min_bytes.max(1)) <= self.remaining() => Ok(count),
             _ => Err(self.error("count exceeds the section")),
         }
     }
@@ -126,6 +126,9 @@ impl<'a> Reader<'a> {
 
 /// A value with one binary form.
 pub(super) trait Wire: Sized {
+    /// No value takes fewer bytes, so that counts can be held against the bytes that are left.
+    const MIN_BYTES: usize = 1;
+
     fn put(&self, w: &mut Writer);
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
 }
@@ -182,6 +185,8 @@ impl Wire for bool {
 }
 
 impl Wire for f64 {
+    const MIN_BYTES: usize = 8;
+
     fn put(&self, w: &mut Writer) {
         w.raw(&self.to_le_bytes());
     }
@@ -192,6 +197,8 @@ impl Wire for f64 {
 }
 
 impl Wire for f32 {
+    const MIN_BYTES: usize = 4;
+
     fn put(&self, w: &mut Writer) {
         w.raw(&self.to_le_bytes());
     }
@@ -208,7 +215,7 @@ impl Wire for String {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let count = r.count()?;
+        let count = r.count(1)?;
         let bytes = r.raw(count)?.to_vec();
         String::from_utf8(bytes).map_err(|_| r.error("text is not UTF-8"))
     }
@@ -221,8 +228,12 @@ impl<T: Wire> Wire for Vec<T> {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let count = r.count()?;
-        (0..count).map(|_| T::get(r)).collect()
+        let count = r.count(T::MIN_BYTES)?;
+        let mut items = Vec::with_capacity(count);
+        for _ in 0..count {
+            items.push(T::get(r)?);
+        }
+        Ok(items)
     }
 }
 
@@ -238,6 +249,8 @@ impl<T: Wire> Wire for Option<T> {
 }
 
 impl<T: Wire + Copy> Wire for [T; 2] {
+    const MIN_BYTES: usize = 2 * T::MIN_BYTES;
+
     fn put(&self, w: &mut Writer) {
         self.iter().for_each(|item| item.put(w));
     }

@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 
 /// Which coordinate lives in a slot.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+pub(super) struct Held {
     member: u32,
     index: u32,
 }
 
-type Table = Vec<Option<Held>>;
+/// What the slots of one period of a ciphertext hold.
+pub(super) type Table = Vec<Option<Held>>;
 
 /// The matrix and, per ciphertext, the coordinates held in one period of its slots.
 #[derive(Clone, Debug)]
@@ -45,25 +46,10 @@ impl DenseTerm {
             columns: input.shape().len(),
             placement,
         };
-        let window = placement.window();
-        let member_by_member = input.members() == output.members();
         let mut diagonals = BTreeSet::new();
-        for (o, rows) in term.outputs.iter().enumerate() {
-            let rows = held(rows);
-            for (i, columns) in term.inputs.iter().enumerate() {
-                let mut seen = vec![false; window];
-                for (from, column) in held(columns) {
-                    for (to, row) in &rows {
-                        if !member_by_member || row.member == column.member {
-                            seen[from.wrapping_sub(*to) & (window - 1)] = true;
-                        }
-                    }
-                }
-                let rotations = (0..window).filter(|&r| seen[r]).map(|r| Rotation::new(r as i64, window));
-                let sum = placement.sum(o).0;
-                diagonals.extend(rotations.map(|r| (sum as u32, i as u32, r)));
-            }
-        }
+        for_each_rotation(&term.inputs, &term.outputs, term.members, placement, |o, i, rotation| {
+            diagonals.insert((placement.sum(o).0 as u32, i as u32, rotation));
+        });
         Ok((term, diagonals.into_iter().collect()))
     }
 
@@ -100,12 +86,54 @@ impl DenseTerm {
     }
 }
 
+/// Visits the distinct rotations between every output and every input ciphertext: every pair of coordinates of members
+/// that meet is looked at once.
+pub(super) fn for_each_rotation(
+    inputs: &[Table],
+    outputs: &[Table],
+    [members_in, members_out]: [usize; 2],
+    placement: Placement,
+    mut visit: impl FnMut(usize, usize, Rotation),
+) {
+    let window = placement.window();
+    let member_by_member = members_in == members_out;
+    let columns: Vec<Vec<(usize, Held)>> = inputs.iter().map(held).collect();
+    let (mut seen, mut found) = (vec![false; window], Vec::new());
+    for (o, rows) in outputs.iter().enumerate() {
+        let rows = held(rows);
+        for (i, columns) in columns.iter().enumerate() {
+            for (from, column) in columns {
+                // Slots are sorted by member.
+                let rows = match member_by_member {
+                    true => {
+                        let start = rows.partition_point(|(_, row)| row.member < column.member);
+                        let end = rows.partition_point(|(_, row)| row.member <= column.member);
+                        &rows[start..end]
+                    }
+                    false => &rows[..],
+                };
+                for (to, _) in rows {
+                    let rotation = from.wrapping_sub(*to) & (window - 1);
+                    if !std::mem::replace(&mut seen[rotation], true) {
+                        found.push(rotation);
+                    }
+                }
+            }
+            for rotation in found.drain(..) {
+                seen[rotation] = false;
+                visit(o, i, Rotation::new(rotation as i64, window));
+            }
+        }
+    }
+}
+
 /// The slots in use with what they hold.
 fn held(table: &Table) -> Vec<(usize, Held)> {
     table.iter().enumerate().filter_map(|(slot, held)| held.map(|held| (slot, held))).collect()
 }
 
-fn tables(layout: &Layout) -> Vec<Table> {
+/// The tables of a layout, one per ciphertext.
+pub(super) fn tables(layout: &Layout) -> Vec<Table> {
     let mut tables = vec![vec![None; layout.period()]; layout.n_cts()];
     let shape = layout.shape();
     for member in 0..layout.members() {

@@ -64,6 +64,54 @@ struct Origin {
     pieces: std::ops::Range<u32>,
 }
 
+/// What all terms of a map share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub(crate) slots: usize,
+    pub(crate) n_outputs: usize,
+    pub(crate) input_period: usize,
+    pub(crate) period: usize,
+    output_period: usize,
+    pairing: Pairing,
+    /// Slots between the parts of a sum, for [`Pairing::Halves`].
+    pub(crate) half: Option<usize>,
+}
+
+impl Frame {
+    /// Checks that the layouts go together and that there is something to pair.
+    pub(crate) fn new(terms: &[Operand<'_>], output: &Layout, pairing: Pairing) -> Result<Self, LinearError> {
+        let (slots, n_outputs, output_period) = (output.slots(), output.n_cts(), output.period());
+        let input_period = terms.iter().map(|t| t.input.period()).max().ok_or(LinearError::NoTerms)?;
+        if let Some(term) = terms.iter().find(|term| term.input.slots() != slots) {
+            return Err(LinearError::Slots { input: term.input.slots(), output: slots });
+        }
+        let half = (pairing == Pairing::Halves).then_some(input_period.min(output_period) / 2);
+        if half == Some(0) || (pairing == Pairing::Outputs && n_outputs < 2) {
+            return Err(LinearError::Pairing(pairing));
+        }
+        let period = output_period.max(input_period);
+        Ok(Self { slots, n_outputs, input_period, period, output_period, pairing, half })
+    }
+
+    /// Sums before the two parts are taken apart.
+    pub(crate) fn n_sums(&self) -> usize {
+        if self.pairing == Pairing::Outputs { self.n_outputs.div_ceil(2) } else { self.n_outputs }
+    }
+
+    /// Rotations to add up at the end.
+    pub(crate) fn folds(&self) -> Vec<Rotation> {
+        std::iter::successors(Some(self.output_period), |f| Some(2 * f))
+            .take_while(|&f| f < self.period)
+            .map(|f| Rotation::new(f as i64, self.slots))
+            .collect()
+    }
+
+    /// The rotation that brings the imaginary part of a sum to the output.
+    pub(crate) fn half_rotation(&self) -> Option<Rotation> {
+        self.half.map(|half| Rotation::new(half as i64, self.slots))
+    }
+}
+
 /// The diagonals of one linear map, sorted by output, input and rotation.
 #[derive(Clone, Debug)]
 pub struct Diagonals {
@@ -91,19 +139,11 @@ impl Diagonals {
         pairing: Pairing,
         constants: &Constants,
     ) -> Result<Self, LinearError> {
-        let (slots, n_outputs) = (output.slots(), output.n_cts());
-        let input_period = terms.iter().map(|t| t.input.period()).max().ok_or(LinearError::NoTerms)?;
-        let period = output.period().max(input_period);
-        let half = (pairing == Pairing::Halves).then_some(input_period.min(output.period()) / 2);
-        if half == Some(0) || (pairing == Pairing::Outputs && n_outputs < 2) {
-            return Err(LinearError::Pairing(pairing));
-        }
+        let frame = Frame::new(terms, output, pairing)?;
+        let Frame { slots, n_outputs, input_period, period, half, .. } = frame;
         let mut found: Vec<(Diagonal, Origin)> = Vec::new();
         let (mut sources, mut n_inputs) = (Vec::new(), 0);
         for (index, term) in terms.iter().enumerate() {
-            if term.input.slots() != slots {
-                return Err(LinearError::Slots { input: term.input.slots(), output: slots });
-            }
             let op = ResolvedOp::new(term.op, term.input.shape(), output.shape(), constants)?;
             let placement = Placement::new(term.input, output, pairing, half);
             let mut push = |(sum, input, rotation): (u32, u32, Rotation), pieces| {
@@ -121,26 +161,21 @@ impl Diagonals {
             }
             n_inputs += term.input.n_cts() as u32;
         }
-        let n_sums = if pairing == Pairing::Outputs { n_outputs.div_ceil(2) } else { n_outputs };
-        add_empty_sums(&mut found, n_sums);
+        add_empty_sums(&mut found, frame.n_sums());
         found.sort_by_key(|(diagonal, _)| *diagonal);
         let (list, origins) = found.into_iter().unzip();
-        let folds = std::iter::successors(Some(output.period()), |f| Some(2 * f))
-            .take_while(|&f| f < period)
-            .map(|f| Rotation::new(f as i64, slots))
-            .collect();
         Ok(Self {
             list,
             origins,
             sources,
             period,
             input_period,
-            folds,
+            folds: frame.folds(),
             slots,
             n_inputs: n_inputs as usize,
             n_outputs,
             pairing,
-            half: half.map(|half| Rotation::new(half as i64, slots)),
+            half: frame.half_rotation(),
         })
     }
 
@@ -208,8 +243,7 @@ impl Diagonals {
 
     /// Scale that the weights of a term are encoded at, from the scales of result and source.
     pub fn weight_scale(&self, result: Scale, source: Scale) -> Scale {
-        let scale = result.over(source);
-        if self.pairing == Pairing::None { scale } else { scale.halved() }
+        self.pairing.weight_scale(result, source)
     }
 
     /// The term that a diagonal belongs to.

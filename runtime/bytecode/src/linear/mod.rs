@@ -11,22 +11,28 @@
 //! never has more than min(p_in, p_out) diagonals per pair of ciphertexts, and all of them have period p.
 //! Complex diagonals halve that number again, see [`Pairing`].
 
+mod budget;
 mod dense;
 mod diagonals;
 mod free_rows;
 mod pairing;
+mod rotations;
 mod sparse;
 mod taps;
+mod walk;
 
 use crate::constants::ConstantError;
 use crate::ids::{LayoutId, TensorId};
 use crate::layout::{Layout, Shape};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use budget::steps_of;
+pub(crate) use diagonals::Frame;
 pub use diagonals::{Diagonal, DiagonalId, Diagonals, PlaintextKey};
 pub use pairing::Pairing;
+pub(crate) use rotations::distinct_rotations;
 pub use sparse::Mask;
-pub use taps::{ResolvedOp, Tap, valid_range};
+pub use taps::{Geometry, ResolvedOp, Tap, valid_range};
 
 /// A linear operation from one tensor to another. The output's size comes from its layout; coordinates
 /// outside the input count as zero.
@@ -157,6 +163,9 @@ pub enum LinearError {
     /// Nothing to pair: a single rotation, or a single output.
     #[error("pairing {0:?} has nothing to pair")]
     Pairing(Pairing),
+    /// More than 2^32 pieces.
+    #[error("a linear map with more than 2^32 pieces")]
+    TooManyPieces,
     /// A map without summands.
     #[error("a linear map needs at least one term")]
     NoTerms,

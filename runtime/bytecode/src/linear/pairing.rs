@@ -13,6 +13,7 @@
 
 use crate::layout::Layout;
 use crate::rotation::Rotation;
+use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 
 /// What the imaginary parts of a map's sums are.
@@ -46,6 +47,12 @@ impl Pairing {
         } else {
             Pairing::None
         }
+    }
+
+    /// Scale that the weights of a map are encoded at, from the scales of result and source.
+    pub fn weight_scale(self, result: Scale, source: Scale) -> Scale {
+        let scale = result.over(source);
+        if self == Pairing::None { scale } else { scale.halved() }
     }
 
     /// Factor on the variance that rounding the plaintexts brings into an output, per diagonal of the map and

@@ -1,11 +1,10 @@
 //! Diagonals of operations made of taps.
 //!
-//! A tap between layouts whose steps match meets one rotation over a whole rectangle of outputs; where the
-//! steps differ it falls apart into rows or single slots. A diagonal is a list of such pieces.
+//! A diagonal is a list of the pieces that [`super::walk`] finds.
 
-use super::free_rows::FreeRows;
 use super::pairing::Placement;
-use super::{LinearError, MemberPair, ResolvedOp, member_pairs, valid_range};
+use super::walk::{Found, for_each_piece};
+use super::{LinearError, ResolvedOp};
 use crate::layout::Layout;
 use crate::rotation::Rotation;
 use std::collections::HashMap;
@@ -17,7 +16,7 @@ pub struct Mask {
     slot: u32,
     last_row: u16,
     last_column: u16,
-    members: u16,
+    last_member: u16,
     imaginary: bool,
 }
 
@@ -64,51 +63,13 @@ impl SparseTerm {
         output: &Layout,
         placement: Placement,
     ) -> Result<(Self, Vec<SparseDiagonal>), LinearError> {
-        let pairs = member_pairs(input, output, op.values.members)?;
-        let mut finder = Finder { placement, found: Vec::new(), keys: HashMap::default(), order: Vec::new() };
-        let (stride, len, member_step) = (op.stride, op.values.len(), op.values.member_step());
-        let (from, to) = (input.shape(), output.shape());
-        let origins = |layout: &Layout| -> Vec<(usize, usize)> {
-            (0..layout.shape().channels as usize).map(|channel| layout.channel_origin(channel)).collect()
-        };
-        let (in_origins, out_origins) = (origins(input), origins(output));
-        let mut free_rows = FreeRows::new(input);
-        let input_period = input.period() as i64;
-        op.for_each_tap(|tap| {
-            let mut ys = valid_range(to.height as usize, from.height as usize, stride[0], tap.dy);
-            let xs = valid_range(to.width as usize, from.width as usize, stride[1], tap.dx);
-            if ys.is_empty() || xs.is_empty() {
-                return;
-            }
-            // A matching step keeps the whole range in one rotation; else every row or column is alone.
-            let rows_match = stride[0] * input.y_step() == output.y_step();
-            if rows_match && free_rows.read_zeros((tap.dy, tap.dx), stride, to.height as usize, &xs) {
-                ys = 0..to.height as usize;
-            }
-            let y_run = if rows_match { ys.len() } else { 1 };
-            let x_run = if stride[1] * input.x_step() == output.x_step() { xs.len() } else { 1 };
-            let ((in_ct, in_origin), (out_ct, out_origin)) =
-                (in_origins[tap.in_channel], out_origins[tap.out_channel]);
-            for pair in &pairs {
-                let in_origin = in_origin + pair.input * input.member_step();
-                let out_origin = out_origin + pair.output * output.member_step();
-                let weight = tap.weight + pair.weight * member_step;
-                let used = (0..pair.count).any(|m| op.values.data[weight + m * member_step] != 0.0);
-                if !used {
-                    continue;
-                }
-                for y in ys.clone().step_by(y_run) {
-                    for x in xs.clone().step_by(x_run) {
-                        let from_y = (y * stride[0]) as i64 + tap.dy;
-                        let from_x = (x * stride[1]) as i64 + tap.dx;
-                        let offset = from_y * input.y_step() as i64 + from_x * input.x_step() as i64;
-                        let in_slot = (in_origin as i64 + offset).rem_euclid(input_period) as usize;
-                        let out_slot = out_origin + y * output.y_step() + x * output.x_step();
-                        finder.add((out_ct, out_slot), (in_ct, in_slot), [y_run, x_run], pair, weight);
-                    }
-                }
-            }
-        });
+        let mut finder = Finder { found: Vec::new(), keys: HashMap::default(), order: Vec::new() };
+        let (len, member_step) = (op.values.len(), op.values.member_step());
+        let is_used = |weight: usize| op.values.data[weight] != 0.0;
+        for_each_piece(op.geometry(), (input, output), placement, is_used, |found| finder.add(found))?;
+        if u32::try_from(finder.found.len()).is_err() {
+            return Err(LinearError::TooManyPieces);
+        }
         let (pieces, diagonals) = finder.grouped();
         let masked = diagonals.iter().any(|diagonal| diagonal.pieces.len() == 1);
         let term = Self {
@@ -128,7 +89,7 @@ impl SparseTerm {
         for piece in pieces.iter().filter(|piece| piece.mask.imaginary == imaginary) {
             let mut weight = piece.weight as usize;
             let mut slot = piece.mask.slot as usize + shift;
-            for _ in 0..piece.mask.members {
+            for _ in 0..=piece.mask.last_member {
                 let value = self.values[weight];
                 let mut row = slot;
                 for _ in 0..=piece.mask.last_row {
@@ -149,7 +110,7 @@ impl SparseTerm {
     pub(super) fn energy(&self, pieces: std::ops::Range<u32>) -> f64 {
         let energy = |piece: &Piece| {
             let area = (f64::from(piece.mask.last_row) + 1.0) * (f64::from(piece.mask.last_column) + 1.0);
-            let members = 0..usize::from(piece.mask.members);
+            let members = 0..=usize::from(piece.mask.last_member);
             area * members
                 .map(|m| self.values[piece.weight as usize + m * self.member_step].powi(2))
                 .sum::<f64>()
@@ -184,32 +145,24 @@ type Key = (u32, u32, Rotation);
 
 /// Collects pieces and numbers the diagonals in order of appearance.
 struct Finder {
-    placement: Placement,
     found: Vec<(u32, Piece)>,
     keys: HashMap<Key, u32, BuildHasherDefault<MulHasher>>,
     order: Vec<Key>,
 }
 
 impl Finder {
-    fn add(
-        &mut self,
-        output: (usize, usize),
-        (in_ct, in_slot): (usize, usize),
-        [rows, columns]: [usize; 2],
-        pair: &MemberPair,
-        weight: usize,
-    ) {
-        let spot = self.placement.spot(output, in_slot);
+    fn add(&mut self, Found { spot, in_ct, run: [rows, columns], members, weight }: Found) {
         let key = (spot.sum as u32, in_ct as u32, spot.rotation);
         let diagonal = *self.keys.entry(key).or_insert_with(|| {
             self.order.push(key);
             self.order.len() as u32 - 1
         });
+        // Layouts have at most 2^16 rows, columns and members, so the last of them has 16 bits.
         let mask = Mask {
             slot: spot.slot as u32,
             last_row: (rows - 1) as u16,
             last_column: (columns - 1) as u16,
-            members: pair.count as u16,
+            last_member: (members - 1) as u16,
             imaginary: spot.imaginary,
         };
         self.found.push((diagonal, Piece { mask, weight: weight as u32 }));

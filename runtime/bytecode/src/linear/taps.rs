@@ -2,6 +2,7 @@
 
 use super::{LinearError, LinearOp};
 use crate::constants::{Constants, Values};
+use crate::ids::TensorId;
 use crate::layout::Shape;
 use std::ops::Range;
 
@@ -26,28 +27,44 @@ pub struct Tap {
     pub weight: usize,
 }
 
-/// An operation with its weights, checked against the shapes it links.
+/// An operation checked against the shapes it links, its weights not looked at.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    /// Rows and columns between outputs.
+    pub stride: [usize; 2],
+    input: Shape,
+    output: Shape,
+    kind: Kind,
+    weights: Weights,
+}
+
+/// An operation with its weights.
 #[derive(Clone, Debug)]
 pub struct ResolvedOp {
     /// The weights; a single factor where the operation has none.
     pub values: Values,
     /// Rows and columns between outputs.
     pub stride: [usize; 2],
-    input: Shape,
-    output: Shape,
-    kind: Kind,
+    geometry: Geometry,
 }
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Conv { pads: [i64; 2], dilation: [i64; 2], groups: usize },
+    Conv { kernel: [u32; 2], pads: [i64; 2], dilation: [i64; 2], groups: usize },
     Dense,
-    Pool { kernel: [usize; 2], pads: [i64; 2] },
+    Pool { kernel: [u32; 2], pads: [i64; 2] },
     Pick { channel_offset: i64, pads: [i64; 2] },
 }
 
-impl ResolvedOp {
-    /// Looks up the weights of `op` and checks that they link `input` to `output`.
+/// Where the weights of an operation come from.
+#[derive(Clone, Copy, Debug)]
+enum Weights {
+    Factor(f64),
+    Tensor { id: TensorId, members: u32, len: usize },
+}
+
+impl Geometry {
+    /// Checks that `op` links `input` to `output`; constants are well formed already.
     ///
     /// # Errors
     /// When a field is out of range or a shape does not fit.
@@ -57,36 +74,35 @@ impl ResolvedOp {
         output: Shape,
         constants: &Constants,
     ) -> Result<Self, LinearError> {
-        let single = |factor: f64| Values { members: 1, shape: vec![1], data: vec![factor] };
         let shapes = |what, ok| if ok { Ok(()) } else { Err(LinearError::Shapes { what, input, output }) };
-        let (values, stride, kind) = match op {
+        let fits = |id: TensorId, fits: &dyn Fn(&[u32]) -> bool| {
+            let tensor = constants.tensor(id)?;
+            if fits(&tensor.shape) {
+                return Ok((Weights::Tensor { id, members: tensor.members, len: tensor.len() }, tensor));
+            }
+            let found = tensor.shape.iter().map(|&axis| axis as usize).collect();
+            Err(LinearError::WeightShape { tensor: id, found, input, output })
+        };
+        let (weights, stride, kind) = match op {
             LinearOp::Conv2d { weight, stride, pads, dilation, groups } => {
-                let values = constants.values(*weight)?;
                 in_range("stride", stride)?;
                 in_range("dilation", dilation)?;
-                let groups = *groups as usize;
-                let (from, to) = (input.channels as usize, output.channels as usize);
-                let fits = groups > 0
-                    && from.is_multiple_of(groups)
-                    && to.is_multiple_of(groups)
-                    && values.shape.len() == 4
-                    && values.shape[..2] == [to, from / groups];
-                if !fits {
-                    let found = values.shape;
-                    return Err(LinearError::WeightShape { tensor: *weight, found, input, output });
-                }
-                in_range("kernel", &[values.shape[2] as u32, values.shape[3] as u32])?;
-                let dilation = dilation.map(i64::from);
-                (values, *stride, Kind::Conv { pads: checked_pads(pads)?, dilation, groups })
+                let (from, to, groups) = (input.channels, output.channels, *groups);
+                let is_grouped = groups > 0 && from.is_multiple_of(groups) && to.is_multiple_of(groups);
+                let (weights, tensor) = fits(*weight, &|shape| {
+                    is_grouped && shape.len() == 4 && shape[..2] == [to, from / groups]
+                })?;
+                let kernel = [tensor.shape[2], tensor.shape[3]];
+                in_range("kernel", &kernel)?;
+                let (dilation, groups) = (dilation.map(i64::from), groups as usize);
+                (weights, *stride, Kind::Conv { kernel, pads: checked_pads(pads)?, dilation, groups })
             }
             LinearOp::Dense { weight } => {
-                let values = constants.values(*weight)?;
-                if values.shape != [output.channels as usize, input.len()] {
-                    let found = values.shape;
-                    return Err(LinearError::WeightShape { tensor: *weight, found, input, output });
-                }
+                let (weights, _) = fits(*weight, &|shape| {
+                    shape.len() == 2 && shape[0] == output.channels && shape[1] as usize == input.len()
+                })?;
                 shapes("a dense layer", output.height == 1 && output.width == 1)?;
-                (values, [1, 1], Kind::Dense)
+                (weights, [1, 1], Kind::Dense)
             }
             LinearOp::SumPool { kernel, stride, pads, factor } => {
                 in_range("stride", stride)?;
@@ -95,24 +111,23 @@ impl ResolvedOp {
                 field("kernel", taps <= MAX_TAPS)?;
                 field("factor", factor.is_finite())?;
                 shapes("pooling", input.channels == output.channels)?;
-                let kernel = kernel.map(|k| k as usize);
-                (single(*factor), *stride, Kind::Pool { kernel, pads: checked_pads(pads)? })
+                (Weights::Factor(*factor), *stride, Kind::Pool { kernel: *kernel, pads: checked_pads(pads)? })
             }
             LinearOp::Pick { factors, channel_offset, stride, pads } => {
                 in_range("stride", stride)?;
-                let values = factors.map_or(Ok(single(1.0)), |tensor| constants.values(tensor))?;
-                if let Some(tensor) = *factors
-                    && values.len() != 1
-                    && values.len() != output.channels as usize
-                {
-                    let found = values.shape;
-                    return Err(LinearError::WeightShape { tensor, found, input, output });
-                }
+                let counts = |shape: &[u32]| {
+                    let len = shape.iter().fold(1u64, |n, &axis| n.saturating_mul(u64::from(axis)));
+                    len == 1 || len == u64::from(output.channels)
+                };
+                let weights = match factors {
+                    Some(tensor) => fits(*tensor, &counts)?.0,
+                    None => Weights::Factor(1.0),
+                };
                 let channel_offset = i64::from(*channel_offset);
-                (values, *stride, Kind::Pick { channel_offset, pads: checked_pads(pads)? })
+                (weights, *stride, Kind::Pick { channel_offset, pads: checked_pads(pads)? })
             }
         };
-        Ok(Self { values, stride: stride.map(|s| s as usize), input, output, kind })
+        Ok(Self { stride: stride.map(|s| s as usize), input, output, kind, weights })
     }
 
     /// Whether this is a matrix over the flattened input, which has no taps.
@@ -120,14 +135,56 @@ impl ResolvedOp {
         matches!(self.kind, Kind::Dense)
     }
 
-    /// Shape of the input.
-    pub fn input(&self) -> Shape {
-        self.input
+    /// Members that the weights tell apart.
+    pub fn weight_members(&self) -> usize {
+        match self.weights {
+            Weights::Factor(_) => 1,
+            Weights::Tensor { members, .. } => members as usize,
+        }
     }
 
-    /// Shape of the output.
-    pub fn output(&self) -> Shape {
-        self.output
+    /// Weights of one member.
+    pub fn n_weights(&self) -> usize {
+        match self.weights {
+            Weights::Factor(_) => 1,
+            Weights::Tensor { len, .. } => len,
+        }
+    }
+
+    /// Distance from a weight of one member to the next member's; zero if all share them.
+    pub fn member_step(&self) -> usize {
+        if self.weight_members() > 1 { self.n_weights() } else { 0 }
+    }
+
+    /// Number of taps; a dense matrix has none.
+    pub fn n_taps(&self) -> u64 {
+        match &self.kind {
+            Kind::Dense => 0,
+            Kind::Conv { .. } => self.n_weights() as u64,
+            Kind::Pool { .. } => u64::from(self.input.channels).saturating_mul(self.n_offsets()),
+            Kind::Pick { .. } => u64::from(self.output.channels),
+        }
+    }
+
+    /// Number of offsets that taps may have.
+    pub fn n_offsets(&self) -> u64 {
+        match &self.kind {
+            Kind::Dense | Kind::Pick { .. } => 1,
+            Kind::Conv { kernel, .. } | Kind::Pool { kernel, .. } => {
+                kernel.iter().map(|&k| u64::from(k)).product()
+            }
+        }
+    }
+
+    /// For every weight of every member whether it is not zero.
+    ///
+    /// # Errors
+    /// When the tensor is malformed.
+    pub fn used(&self, constants: &Constants) -> Result<Vec<bool>, LinearError> {
+        match self.weights {
+            Weights::Factor(factor) => Ok(vec![factor != 0.0]),
+            Weights::Tensor { id, .. } => Ok(constants.mapped(id, |v| v != 0.0)?),
+        }
     }
 
     /// Visits every tap in weight order; a dense matrix has none.
@@ -135,15 +192,15 @@ impl ResolvedOp {
         let (from, to) = (self.input.channels as usize, self.output.channels as usize);
         match &self.kind {
             Kind::Dense => {}
-            Kind::Conv { pads, dilation, groups } => {
-                let (rows, columns) = (self.values.shape[2], self.values.shape[3]);
+            Kind::Conv { kernel, pads, dilation, groups } => {
+                let (rows, columns) = (i64::from(kernel[0]), i64::from(kernel[1]));
                 let (in_group, out_group) = (from / groups, to / groups);
                 let mut weight = 0;
                 for out_channel in 0..to {
                     let first = out_channel / out_group * in_group;
                     for in_channel in first..first + in_group {
-                        for ky in 0..rows as i64 {
-                            for kx in 0..columns as i64 {
+                        for ky in 0..rows {
+                            for kx in 0..columns {
                                 let (dy, dx) = (ky * dilation[0] - pads[0], kx * dilation[1] - pads[1]);
                                 visit(Tap { out_channel, in_channel, dy, dx, weight });
                                 weight += 1;
@@ -154,8 +211,8 @@ impl ResolvedOp {
             }
             Kind::Pool { kernel, pads } => {
                 for channel in 0..to {
-                    for ky in 0..kernel[0] as i64 {
-                        for kx in 0..kernel[1] as i64 {
+                    for ky in 0..i64::from(kernel[0]) {
+                        for kx in 0..i64::from(kernel[1]) {
                             let (dy, dx) = (ky - pads[0], kx - pads[1]);
                             visit(Tap { out_channel: channel, in_channel: channel, dy, dx, weight: 0 });
                         }
@@ -163,7 +220,7 @@ impl ResolvedOp {
                 }
             }
             Kind::Pick { channel_offset, pads } => {
-                let shared = self.values.len() == 1;
+                let shared = self.n_weights() == 1;
                 for out_channel in 0..to {
                     let source = out_channel as i64 - channel_offset;
                     if (0..from as i64).contains(&source) {
@@ -174,6 +231,51 @@ impl ResolvedOp {
                 }
             }
         }
+    }
+}
+
+impl ResolvedOp {
+    /// Looks up the weights of `op` and checks that they link `input` to `output`.
+    ///
+    /// # Errors
+    /// When a field is out of range, a shape does not fit, or the weights are malformed.
+    pub fn new(
+        op: &LinearOp,
+        input: Shape,
+        output: Shape,
+        constants: &Constants,
+    ) -> Result<Self, LinearError> {
+        let geometry = Geometry::new(op, input, output, constants)?;
+        let values = match geometry.weights {
+            Weights::Factor(factor) => Values { members: 1, shape: vec![1], data: vec![factor] },
+            Weights::Tensor { id, .. } => constants.values(id)?,
+        };
+        Ok(Self { values, stride: geometry.stride, geometry })
+    }
+
+    /// The operation without its weights.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Whether this is a matrix over the flattened input, which has no taps.
+    pub fn is_dense(&self) -> bool {
+        self.geometry.is_dense()
+    }
+
+    /// Shape of the input.
+    pub fn input(&self) -> Shape {
+        self.geometry.input
+    }
+
+    /// Shape of the output.
+    pub fn output(&self) -> Shape {
+        self.geometry.output
+    }
+
+    /// Visits every tap in weight order; a dense matrix has none.
+    pub fn for_each_tap(&self, visit: impl FnMut(Tap)) {
+        self.geometry.for_each_tap(visit);
     }
 }
 

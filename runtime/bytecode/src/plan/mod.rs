@@ -111,22 +111,7 @@ impl Plan {
     /// # Errors
     /// When the splits are not exactly those of the map's distinct rotations.
     pub fn expand(&self, diagonals: &Diagonals) -> Result<ExpandedPlan, PlanError> {
-        let rotations = distinct_rotations(diagonals);
-        for pair in self.splits.windows(2) {
-            if pair[0].rotation >= pair[1].rotation {
-                return Err(PlanError::Superfluous(pair[1].rotation));
-            }
-        }
-        if let Some(split) = self.splits.iter().find(|s| rotations.binary_search(&s.rotation).is_err()) {
-            return Err(PlanError::Superfluous(split.rotation));
-        }
-        if let Some(split) = self.splits.iter().find(|s| !s.baby.is_normalized(diagonals.slots())) {
-            return Err(PlanError::NotNormalized(split.baby));
-        }
-        if self.splits.len() != rotations.len() {
-            let missing = rotations.iter().find(|r| self.split(**r).is_none());
-            return Err(PlanError::Missing(missing.copied().unwrap_or(Rotation::ZERO)));
-        }
+        self.check(&distinct_rotations(diagonals), diagonals.slots())?;
         let mut babies: Vec<Rotation> = self.splits.iter().map(|s| s.baby).collect();
         babies.sort_unstable();
         babies.dedup();
@@ -150,10 +135,34 @@ impl Plan {
         })
     }
 
+    /// Whether the splits are exactly those of these distinct rotations, which are sorted.
+    pub(crate) fn check(&self, rotations: &[Rotation], slots: usize) -> Result<(), PlanError> {
+        for pair in self.splits.windows(2) {
+            if pair[0].rotation >= pair[1].rotation {
+                return Err(PlanError::Superfluous(pair[1].rotation));
+            }
+        }
+        if let Some(split) = self.splits.iter().find(|s| rotations.binary_search(&s.rotation).is_err()) {
+            return Err(PlanError::Superfluous(split.rotation));
+        }
+        if let Some(split) = self.splits.iter().find(|s| !s.baby.is_normalized(slots)) {
+            return Err(PlanError::NotNormalized(split.baby));
+        }
+        match rotations.iter().find(|r| self.split(**r).is_none()) {
+            Some(&missing) => Err(PlanError::Missing(missing)),
+            None => Ok(()),
+        }
+    }
+
     /// The distinct non-zero rotations that need a key.
     pub fn rotations(&self, diagonals: &Diagonals) -> Vec<Rotation> {
-        let steps = self.splits.iter().flat_map(|s| [s.baby, s.giant(diagonals)]);
         let end = diagonals.folds().iter().copied().chain(diagonals.half());
+        self.keyed(diagonals.period(), end)
+    }
+
+    /// The distinct non-zero rotations of a map with this period and these rotations at its end, sorted.
+    pub(crate) fn keyed(&self, period: usize, end: impl Iterator<Item = Rotation>) -> Vec<Rotation> {
+        let steps = self.splits.iter().flat_map(|s| [s.baby, s.giant_in(period)]);
         let mut all: Vec<Rotation> = steps.chain(end).collect();
         all.retain(|r| !r.is_zero());
         all.sort_unstable();
@@ -170,7 +179,11 @@ impl Plan {
 impl Split {
     /// The giant step: a rotation of a sum that repeats every period of the map.
     pub fn giant(&self, diagonals: &Diagonals) -> Rotation {
-        Rotation::new(self.rotation.amount() - self.baby.amount(), diagonals.period())
+        self.giant_in(diagonals.period())
+    }
+
+    fn giant_in(&self, period: usize) -> Rotation {
+        Rotation::new(self.rotation.amount() - self.baby.amount(), period)
     }
 }
 

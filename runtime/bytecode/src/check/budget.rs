@@ -1,0 +1,70 @@
+//! One budget for the work of checking a program, charged before the work is done.
+//!
+//! What a program says in few bytes may take long to look at: a pooling names a window, a layout a size. So the checker
+//! may spend steps in proportion to the bytes that a program has in a file, computed from the program itself, and refuses what needs more.
+
+use crate::constants::{Constants, TensorData};
+use crate::program::{Op, ProgramSpec};
+
+/// Steps that every program may take.
+const FREE_STEPS: u64 = 1 << 20;
+/// Steps per byte.
+const STEPS_PER_BYTE: u64 = 16;
+
+/// Steps that are left.
+#[derive(Debug)]
+pub(super) struct Budget {
+    allowed: u64,
+    left: u64,
+}
+
+/// More than a program of this size may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "takes {needed} steps to check, of {left} that are left to a program of this size ({allowed} in all)"
+)]
+pub(super) struct OverBudget {
+    needed: u64,
+    left: u64,
+    allowed: u64,
+}
+
+impl Budget {
+    /// What a program of this size may take.
+    pub(super) fn of(spec: &ProgramSpec) -> Self {
+        let allowed = FREE_STEPS.saturating_add(STEPS_PER_BYTE.saturating_mul(bytes(spec)));
+        Self { allowed, left: allowed }
+    }
+
+    /// Takes so many steps, or says that there are not as many.
+    pub(super) fn charge(&mut self, needed: u64) -> Result<(), OverBudget> {
+        match self.left.checked_sub(needed) {
+            Some(left) => self.left = left,
+            None => return Err(OverBudget { needed, left: self.left, allowed: self.allowed }),
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that a program has in a file, not more than it really has.
+fn bytes(spec: &ProgramSpec) -> u64 {
+    let splits = spec.maps.iter().map(|map| 2 * map.plan.splits.len() + 4 * map.terms.len()).sum::<usize>();
+    let code = spec.instructions.iter().map(|instruction| match &instruction.op {
+        Op::Linear { src, .. } => 8 + 2 * src.len(),
+        _ => 4,
+    });
+    let tables = 15 * spec.layouts.len() + 2 * spec.rotation_keys.len() + splits + code.sum::<usize>();
+    constant_bytes(&spec.constants).saturating_add(tables as u64)
+}
+
+fn constant_bytes(constants: &Constants) -> u64 {
+    let tensors = constants.tensors.iter().map(|tensor| match &tensor.data {
+        TensorData::Dense(values) => 4 * values.len() as u64,
+        TensorData::Clustered { indices, .. } => {
+            let bits = indices.iter().max().map_or(0, |max| u16::BITS - max.leading_zeros()).max(1);
+            (indices.len() as u64 * u64::from(bits)).div_ceil(8)
+        }
+    });
+    let codebooks = constants.codebooks.iter().map(|book| 4 * book.values.len() as u64);
+    tensors.chain(codebooks).sum()
+}
