@@ -7,7 +7,7 @@ use crate::constants::{Constants, TensorData};
 use crate::program::{Op, ProgramSpec};
 
 /// Steps that every program may take.
-const FREE_STEPS: u64 = 1 << 20;
+const FREE_STEPS: u64 = 1 << 21;
 /// Steps per byte.
 const STEPS_PER_BYTE: u64 = 16;
 

@@ -1,5 +1,6 @@
 //! The description of input and output, and what the program says of its layers and itself.
 
+use super::MAX_ERRORS;
 use super::error::Fault;
 use crate::ids::LayoutId;
 use crate::layout::Layout;
@@ -9,7 +10,7 @@ use crate::program::{InputSpec, OutputSpec, Prediction, ProgramSpec};
 pub(super) fn header(spec: &ProgramSpec, layouts: &[Layout]) -> Vec<Fault> {
     let mut faults = ends(&spec.input, &spec.output, layouts);
     let peaks = spec.layers.iter().map(|layer| layer.peak);
-    faults.extend(peaks.filter(|peak| !(peak.is_finite() && *peak >= 0.0)).map(Fault::Peak));
+    faults.extend(peaks.filter(|peak| !(peak.is_finite() && *peak >= 0.0)).take(MAX_ERRORS).map(Fault::Peak));
     let layers = spec.layers.iter().flat_map(|layer| [layer.seconds, layer.error]);
     let numbers = predicted(&spec.prediction).into_iter().chain(layers);
     faults.extend(bad_prediction(numbers));

@@ -2,7 +2,7 @@
 
 use super::error::Fault;
 use super::header::{bad_prediction, ends, predicted};
-use super::{CheckError, CheckErrors, Place, checked_layouts};
+use super::{CheckError, CheckErrors, MAX_ERRORS, Place, checked_layouts};
 use crate::interface::InterfaceSpec;
 use crate::layout::Layout;
 use crate::params::{Level, Params};
@@ -46,6 +46,9 @@ fn keys(spec: &InterfaceSpec, params: &Params) -> Vec<Fault> {
     let max = params.max_level();
     let mut last: Option<Rotation> = None;
     for key in &spec.rotation_keys {
+        if faults.len() >= MAX_ERRORS {
+            return faults;
+        }
         let rotation = key.rotation;
         let in_order = last.is_none_or(|last| last < rotation);
         if rotation.is_zero() || !rotation.is_normalized(params.slots()) || !in_order {
@@ -55,6 +58,8 @@ fn keys(spec: &InterfaceSpec, params: &Params) -> Vec<Fault> {
     }
     let others = [spec.relin_level, spec.conjugation_level].into_iter().flatten();
     let levels = spec.rotation_keys.iter().map(|key| key.level).chain(others);
-    faults.extend(levels.filter(|&level| level > max).map(|level| Fault::AboveChain { level, max }));
+    faults.extend(
+        levels.filter(|&level| level > max).take(MAX_ERRORS).map(|level| Fault::AboveChain { level, max }),
+    );
     faults
 }

@@ -1,7 +1,7 @@
 //! The keys that a program lists against those it uses.
 
 use super::error::Fault;
-use super::{CheckError, CheckErrors, Place};
+use super::{CheckError, CheckErrors, MAX_ERRORS, Place};
 use crate::params::Level;
 use crate::program::{ProgramSpec, RotationKey};
 use crate::rotation::Rotation;
@@ -21,7 +21,11 @@ pub struct Keys {
 /// Compares the keys that a program lists with those it uses.
 pub(super) fn check_keys(spec: &ProgramSpec, used: &Keys) -> Result<(), CheckErrors> {
     let mut errors = Vec::new();
-    let mut fault = |fault: Fault| errors.push(CheckError::at(Place::Keys, fault));
+    let mut fault = |fault: Fault| {
+        if errors.len() < MAX_ERRORS {
+            errors.push(CheckError::at(Place::Keys, fault));
+        }
+    };
     let needed: BTreeMap<Rotation, Level> = used.rotations.iter().map(|k| (k.rotation, k.level)).collect();
     let mut listed = BTreeMap::new();
     for key in &spec.rotation_keys {

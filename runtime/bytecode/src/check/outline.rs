@@ -17,9 +17,10 @@ pub(super) struct Outline {
     pub(super) rotations: Vec<Rotation>,
 }
 
-/// Steps of checking a map.
+/// Steps of checking a map whose layouts go together.
 pub(super) fn steps(map: &LinearMap, layouts: &[Layout], spec: &ProgramSpec) -> Result<u64, String> {
     let (terms, output) = operands(map, layouts)?;
+    Frame::new(&terms, output, map.pairing).map_err(|e| e.to_string())?;
     steps_of(&terms, output, &spec.constants).map_err(|e| e.to_string())
 }
 

@@ -3,14 +3,14 @@
 //! A step is a few nanoseconds, and a few bytes while a map is checked.
 
 use super::walk::matches;
-use super::{Geometry, LinearError, Operand, member_pairs};
+use super::{Geometry, LinearError, Operand, member_pairs, valid_range};
 use crate::constants::Constants;
 use crate::layout::Layout;
 
 /// Steps per channel of a layout: where it begins is written down.
 const CHANNEL_STEPS: u64 = 16;
-/// Steps per slot in a table of what slots hold.
-const TABLE_STEPS: u64 = 8;
+/// Steps per coordinate whose slot is written down.
+const COORDINATE_STEPS: u64 = 8;
 
 /// Steps of finding the diagonals of Σ op(input) into `output`, not less than it takes.
 ///
@@ -34,20 +34,31 @@ fn term_steps(term: &Operand<'_>, output: &Layout, constants: &Constants) -> Res
     let fixed = [weights, product(&[CHANNEL_STEPS, ends[0]]), product(&[CHANNEL_STEPS, ends[1]]), n_pairs];
     let (height, width) = (u64::from(to.height), u64::from(to.width));
     let own = if op.is_dense() {
-        let table = |layout: &Layout| product(&[TABLE_STEPS, layout.n_cts() as u64, layout.period() as u64]);
-        let coordinates = [input, output].map(|layout| layout.shape().len() as u64);
+        let [rows, columns] = [output, input].map(|layout| layout.shape().len() as u64);
+        let listed = |layout: &Layout| {
+            product(&[COORDINATE_STEPS, layout.members() as u64, layout.shape().len() as u64])
+        };
+        // What slots hold is written into tables of a period, once the map is built.
+        let table = |layout: &Layout| product(&[layout.n_cts() as u64, layout.period() as u64]);
         vec![
-            table(input),
-            table(output),
+            listed(input).saturating_add(listed(output)),
+            table(input).saturating_add(table(output)),
             product(&[input.n_cts() as u64, output.n_cts() as u64]),
-            product(&[members, coordinates[0], coordinates[1]]),
+            product(&[members, rows, columns]),
         ]
     } else {
         let [rows, columns] = matches(&op, input, output);
         let pieces = [if rows { 1 } else { height }, if columns { 1 } else { width }];
-        // Looking for free rows walks through the outputs of every offset.
+        // Looking for free rows walks through the output rows of every offset that lead outside; most do at one of the ends.
+        let outside = |offset: i64| {
+            let inside = valid_range(to.height as usize, input.shape().height as usize, op.stride[0], offset);
+            height - (inside.len() as u64).min(height)
+        };
         let free_rows = match rows && input.channels_per_ct() == 1 {
-            true => product(&[op.n_offsets(), height, width, input.members() as u64]),
+            true => {
+                let rows = op.row_offsets().map(outside).iter().sum::<u64>().min(height);
+                product(&[op.n_offsets(), rows, width, input.members() as u64])
+            }
             false => 0,
         };
         vec![product(&[op.n_taps(), n_pairs, pieces[0], pieces[1]]), free_rows, input.period() as u64]

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 
 /// Which coordinate lives in a slot.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+struct Held {
     member: u32,
     index: u32,
 }
 
 /// What the slots of one period of a ciphertext hold.
-pub(super) type Table = Vec<Option<Held>>;
+type Table = Vec<Option<Held>>;
 
 /// The matrix and, per ciphertext, the coordinates held in one period of its slots.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl DenseTerm {
             placement,
         };
         let mut diagonals = BTreeSet::new();
-        for_each_rotation(&term.inputs, &term.outputs, term.members, placement, |o, i, rotation| {
+        for_each_rotation(input, output, placement, |o, i, rotation| {
             diagonals.insert((placement.sum(o).0 as u32, i as u32, rotation));
         });
         Ok((term, diagonals.into_iter().collect()))
@@ -89,31 +89,28 @@ impl DenseTerm {
 /// Visits the distinct rotations between every output and every input ciphertext: every pair of coordinates of members
 /// that meet is looked at once.
 pub(super) fn for_each_rotation(
-    inputs: &[Table],
-    outputs: &[Table],
-    [members_in, members_out]: [usize; 2],
+    input: &Layout,
+    output: &Layout,
     placement: Placement,
     mut visit: impl FnMut(usize, usize, Rotation),
 ) {
     let window = placement.window();
-    let member_by_member = members_in == members_out;
-    let columns: Vec<Vec<(usize, Held)>> = inputs.iter().map(held).collect();
+    let member_by_member = input.members() == output.members();
+    let (columns, rows) = (slots_in_use(input), slots_in_use(output));
     let (mut seen, mut found) = (vec![false; window], Vec::new());
-    for (o, rows) in outputs.iter().enumerate() {
-        let rows = held(rows);
+    for (o, rows) in rows.iter().enumerate() {
         for (i, columns) in columns.iter().enumerate() {
-            for (from, column) in columns {
-                // Slots are sorted by member.
+            for (member, from) in columns {
                 let rows = match member_by_member {
                     true => {
-                        let start = rows.partition_point(|(_, row)| row.member < column.member);
-                        let end = rows.partition_point(|(_, row)| row.member <= column.member);
+                        let start = rows.partition_point(|(row, _)| row < member);
+                        let end = rows.partition_point(|(row, _)| row <= member);
                         &rows[start..end]
                     }
                     false => &rows[..],
                 };
-                for (to, _) in rows {
-                    let rotation = from.wrapping_sub(*to) & (window - 1);
+                for (_, to) in rows {
+                    let rotation = from.wrapping_sub(*to) as usize & (window - 1);
                     if !std::mem::replace(&mut seen[rotation], true) {
                         found.push(rotation);
                     }
@@ -127,13 +124,25 @@ pub(super) fn for_each_rotation(
     }
 }
 
-/// The slots in use with what they hold.
-fn held(table: &Table) -> Vec<(usize, Held)> {
-    table.iter().enumerate().filter_map(|(slot, held)| held.map(|held| (slot, held))).collect()
+/// Member and slot of every coordinate, for each ciphertext, members in order.
+fn slots_in_use(layout: &Layout) -> Vec<Vec<(u32, u32)>> {
+    let mut slots = vec![Vec::new(); layout.n_cts()];
+    let shape = layout.shape();
+    for member in 0..layout.members() {
+        for channel in 0..shape.channels as usize {
+            for y in 0..shape.height as usize {
+                for x in 0..shape.width as usize {
+                    let (ct, slot) = layout.slot(member, channel, y, x);
+                    slots[ct].push((member as u32, slot as u32));
+                }
+            }
+        }
+    }
+    slots
 }
 
 /// The tables of a layout, one per ciphertext.
-pub(super) fn tables(layout: &Layout) -> Vec<Table> {
+fn tables(layout: &Layout) -> Vec<Table> {
     let mut tables = vec![vec![None; layout.period()]; layout.n_cts()];
     let shape = layout.shape();
     for member in 0..layout.members() {

@@ -1,7 +1,7 @@
 //! The distinct rotations of a map, found without listing its diagonals: a program whose plans or keys are wrong is
 //! refused before anything grows with its weights.
 
-use super::dense::{for_each_rotation, tables};
+use super::dense::for_each_rotation;
 use super::diagonals::Frame;
 use super::pairing::{Pairing, Placement};
 use super::walk::for_each_piece;
@@ -34,9 +34,7 @@ pub(crate) fn distinct_rotations(
         };
         if op.is_dense() {
             member_pairs(term.input, output, op.weight_members())?;
-            let members = [term.input.members(), output.members()];
-            let (inputs, outputs) = (tables(term.input), tables(output));
-            for_each_rotation(&inputs, &outputs, members, placement, |o, _, rotation| {
+            for_each_rotation(term.input, output, placement, |o, _, rotation| {
                 mark(placement.sum(o).0, rotation);
             });
         } else {

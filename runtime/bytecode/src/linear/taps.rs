@@ -176,6 +176,19 @@ impl Geometry {
         }
     }
 
+    /// Smallest and largest row offset of the taps.
+    pub fn row_offsets(&self) -> [i64; 2] {
+        let (first, last) = match &self.kind {
+            Kind::Dense => (0, 0),
+            Kind::Conv { kernel, pads, dilation, .. } => {
+                (-pads[0], (i64::from(kernel[0]) - 1) * dilation[0] - pads[0])
+            }
+            Kind::Pool { kernel, pads } => (-pads[0], i64::from(kernel[0]) - 1 - pads[0]),
+            Kind::Pick { pads, .. } => (-pads[0], -pads[0]),
+        };
+        [first, last]
+    }
+
     /// For every weight of every member whether it is not zero.
     ///
     /// # Errors

@@ -1,0 +1,275 @@
+//! Hostile programs: what a file of few bytes may cost, in memory and time.
+//!
+//! One test, because the count of bytes is the process's.
+
+use std::time::{Duration, Instant};
+
+use fhe_bytecode::codec::{self, DEFAULT_LIMIT};
+use fhe_bytecode::params::{ParamsSpec, primes::ntt_primes_below};
+use fhe_bytecode::{
+    CheckedProgram, Codebook, CodebookId, CtRange, Instruction, LayerId, LayerSpec, LayoutId, LayoutSpec,
+    Level, LinearMap, LinearOp, LinearTerm, MapId, Op, Pairing, Plan, ProgramSpec, Rotation, Scale, Shape,
+    Split, Tensor, TensorData, TensorId,
+};
+
+#[path = "../../../fuzz/src/memory.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod memory;
+
+#[global_allocator]
+static COUNTING: memory::Counting = memory::Counting;
+
+const MOST_BYTES: usize = 64 << 20;
+const MOST_TIME: Duration = Duration::from_secs(1);
+
+/// Judges a program: what it costs, and a part of what the checker says if it must be refused.
+fn check(name: &str, program: ProgramSpec, expected: Option<&str>) {
+    let start = Instant::now();
+    let (result, bytes) = memory::peak_during(|| CheckedProgram::new(program).map(drop));
+    let time = start.elapsed();
+    println!("{name}: {bytes} bytes held, {time:?}");
+    assert!(bytes <= MOST_BYTES, "{name}: {bytes} bytes");
+    assert!(time <= MOST_TIME, "{name}: {time:?}");
+    let message = result.map_err(|error| error.to_string());
+    match expected {
+        None => assert_eq!(message, Ok(()), "{name}"),
+        Some(part) => {
+            let message = message.expect_err(name);
+            assert!(message.contains(part), "{name}: {message}");
+            assert!(message.len() < 1 << 16, "{name}: an error of {} bytes", message.len());
+        }
+    }
+}
+
+/// A program of the largest ring that hands its input out; `layouts[0]` is that of both.
+fn through(layouts: Vec<LayoutSpec>, code: Vec<Op>) -> ProgramSpec {
+    let text = include_str!("../../../tests/golden/v2.ron");
+    let mut program = ProgramSpec::from_ron(text).unwrap();
+    let primes = ntt_primes_below(45, 17, 4, &[]).unwrap();
+    program.params = ParamsSpec {
+        log_n: 17,
+        towers: primes[..3].to_vec(),
+        special_primes: primes[3..].to_vec(),
+        digit_size: 1,
+        insecure: false,
+        toy: false,
+    };
+    program.input.layout = LayoutId(0);
+    program.input.level = Level(2);
+    program.input.scale = Scale::from_log2(30.0);
+    program.input.preprocessing = Default::default();
+    program.output.layout = LayoutId(0);
+    program.layouts = layouts;
+    program.constants = Default::default();
+    program.maps = Vec::new();
+    program.layers = vec![LayerSpec { name: "all".to_owned(), ..LayerSpec::default() }];
+    program.instructions = code.into_iter().map(|op| Instruction { layer: LayerId(0), op }).collect();
+    program.rotation_keys = Vec::new();
+    program.relin_level = None;
+    program.conjugation_level = None;
+    program
+}
+
+fn layout(shape: [u32; 3], members: u32, row_stride: u32, member_stride: u32) -> LayoutSpec {
+    let [channels, height, width] = shape;
+    LayoutSpec {
+        shape: Shape::new(channels, height, width),
+        members,
+        slots: 1 << 16,
+        gap: [1, 1],
+        phases: [1, 1],
+        blocks: 1,
+        row_stride,
+        block_stride: 1 << 16,
+        member_stride,
+        period: 1 << 16,
+    }
+}
+
+fn map(op: LinearOp, pairing: Pairing) -> LinearMap {
+    LinearMap {
+        terms: vec![LinearTerm { op, input: LayoutId(0) }],
+        output: LayoutId(1),
+        pairing,
+        plan: Plan::default(),
+    }
+}
+
+fn pool(kernel: u32) -> LinearOp {
+    LinearOp::SumPool { kernel: [kernel; 2], stride: [1; 2], pads: [0; 2], factor: 1.0 }
+}
+
+fn run(first: u32, len: u32) -> CtRange {
+    CtRange::new(first, len)
+}
+
+#[test]
+fn refused_programs_cost_little() {
+    one_number_for_a_large_tensor();
+    long_runs_of_registers();
+    steps_that_do_not_match();
+    many_members();
+    codebooks_that_expand();
+    many_terms_and_channels();
+    many_uses_of_one_map();
+    many_errors_with_long_names();
+    bytes_that_become_many();
+}
+
+/// 391 bytes took 2.1 GB.
+fn one_number_for_a_large_tensor() {
+    let image = layout([4096, 256, 256], 1, 256, 1 << 16);
+    let (a, b) = (run(0, 4096), run(4096, 4096));
+    let code = vec![
+        Op::Input { dst: a },
+        Op::AddPlain { dst: b, src: a, tensor: TensorId(0) },
+        Op::Free { src: a },
+        Op::Output { src: b },
+    ];
+    let mut program = through(vec![image], code);
+    program.constants.push(Tensor::dense(vec![1], vec![0.5]));
+    check("one number", program.clone(), None);
+    program.constants.tensors[0] = Tensor::dense(vec![2], vec![0.5, 0.5]);
+    check("two numbers", program, Some("constant of shape [2] does not fit [4096,256,256]"));
+}
+
+/// Runs of 2^19 registers were walked through by every instruction.
+fn long_runs_of_registers() {
+    let wide = layout([1 << 19, 1, 1], 1, 1, 1 << 16);
+    let (a, b) = (run(0, 1 << 19), run(1 << 19, 1 << 19));
+    let mut code = vec![Op::Input { dst: a }];
+    for _ in 0..10_000 {
+        code.extend([Op::Add { dst: b, a, b: a }, Op::Free { src: b }]);
+    }
+    let mut refused = code.clone();
+    code.push(Op::Output { src: a });
+    check("long runs", through(vec![wide.clone()], code), None);
+    refused.push(Op::Output { src: b });
+    check("long runs, a bad end", through(vec![wide], refused), Some("are not one whole tensor"));
+}
+
+/// 404 bytes computed 22 GB: every tap of a pooling falls apart into single slots.
+fn steps_that_do_not_match() {
+    let code = vec![Op::Input { dst: run(0, 1) }, Op::Output { src: run(0, 1) }];
+    for kernel in [4000, 64] {
+        let dense = layout([1, 128, 256], 1, 256, 1 << 16);
+        let apart = LayoutSpec { gap: [1, 2], ..layout([1, 128, 128], 1, 512, 1 << 16) };
+        let mut program = through(vec![dense, apart], code.clone());
+        program.maps = vec![map(pool(kernel), Pairing::None)];
+        check("pooling", program, Some("steps to check"));
+    }
+}
+
+/// 9 KB took 23 minutes: a matrix for each of 2^16 members.
+fn many_members() {
+    let code = vec![Op::Input { dst: run(0, 1) }, Op::Output { src: run(0, 1) }];
+    let members = layout([1, 1, 1], 1 << 16, 1, 1);
+    let mut program = through(vec![members.clone(), members.clone()], code.clone());
+    let weight = program.constants.push(Tensor::dense(vec![1, 1], vec![0.5]));
+    program.maps = vec![map(LinearOp::Dense { weight }, Pairing::None)];
+    // Member by member this is one rotation, by zero, for which the plan has no split.
+    check("a matrix per member", program.clone(), Some("no split for rotation +0"));
+    let two = layout([2, 1, 1], 1 << 15, 1, 2);
+    program.layouts = vec![LayoutSpec { blocks: 2, block_stride: 1, ..two.clone() }; 2];
+    program.constants.tensors[0] = Tensor::dense(vec![2, 2], vec![0.5; 4]);
+    check("a matrix of four per member", program, Some("no split for rotation -1"));
+}
+
+/// Rows of codebooks: one bit becomes a value for every member.
+fn codebooks_that_expand() {
+    let code = vec![Op::Input { dst: run(0, 1) }, Op::Output { src: run(0, 1) }];
+    let vector = LayoutSpec { blocks: 8, block_stride: 1, ..layout([8, 1, 1], 1 << 13, 1, 8) };
+    let mut program = through(vec![vector.clone(), vector], code);
+    program.constants.codebooks = vec![Codebook { members: 1 << 13, values: vec![0.5; 1 << 13] }];
+    let indices = vec![0; 64];
+    let data = TensorData::Clustered { codebooks: vec![CodebookId(0)], indices };
+    let tensor = Tensor { members: 1 << 13, shape: vec![8, 8], data };
+    let weight = program.constants.push(tensor);
+    program.maps = vec![map(LinearOp::Dense { weight }, Pairing::None); 64];
+    check("codebooks", program, Some("steps to check"));
+}
+
+/// Every term looks at a whole period, and at every channel.
+fn many_terms_and_channels() {
+    let code = vec![Op::Input { dst: run(0, 1) }, Op::Output { src: run(0, 1) }];
+    let image = layout([1, 1, 1], 1, 1, 1 << 16);
+    let mut program = through(vec![image.clone(), image], code.clone());
+    let term = LinearTerm { op: LinearOp::identity(), input: LayoutId(0) };
+    program.maps = vec![LinearMap { terms: vec![term; 20_000], ..map(LinearOp::identity(), Pairing::None) }];
+    check("terms", program, Some("steps to check"));
+    let wide = layout([1 << 20, 1, 1], 1, 1, 1 << 16);
+    let mut program = through(vec![wide.clone(), wide], code);
+    program.maps = vec![map(LinearOp::identity(), Pairing::None)];
+    check("channels", program, Some("steps to check"));
+}
+
+/// A map with many rotations in many instructions.
+fn many_uses_of_one_map() {
+    let row = layout([1, 1, 4096], 1, 4096, 1 << 16);
+    let mut code = vec![Op::Input { dst: run(0, 1) }];
+    let scale = Scale::from_log2(31.0);
+    for _ in 0..20_000 {
+        code.extend([
+            Op::Linear { dst: run(1, 1), src: vec![run(0, 1)], map: MapId(0), scale },
+            Op::Free { src: run(1, 1) },
+        ]);
+    }
+    code.push(Op::Output { src: run(0, 1) });
+    let mut program = through(vec![row.clone(), row], code);
+    let op = LinearOp::SumPool { kernel: [1, 4096], stride: [1; 2], pads: [0; 2], factor: 1.0 };
+    let split = |r: i64| Split { rotation: Rotation::new(r, 1 << 16), baby: Rotation::ZERO };
+    let plan = Plan { splits: (0..4096).map(split).collect() };
+    program.maps = vec![LinearMap { plan, ..map(op, Pairing::None) }];
+    check("uses", program, Some("keys: no key for rotation +1 at L2"));
+}
+
+/// Every instruction is wrong, and every message names a layer.
+fn many_errors_with_long_names() {
+    let image = layout([1, 1, 1], 1, 1, 1 << 16);
+    let mut code = vec![Op::Input { dst: run(0, 1) }];
+    for _ in 0..20_000 {
+        code.extend([Op::Add { dst: run(1, 1), a: run(0, 1), b: run(0, 1) }, Op::Free { src: run(1, 1) }]);
+    }
+    let mut program = through(vec![image], code);
+    program.layers[0] = LayerSpec { name: "x".repeat(1 << 19), peak: 1e300, ..LayerSpec::default() };
+    check("errors", program, Some("instruction 1: layer y0"));
+}
+
+/// Lists of things that take few bytes in a file and many in memory.
+fn bytes_that_become_many() {
+    let golden = include_bytes!("../../../tests/golden/v2.fhebc");
+    let list = |tag: &[u8; 4], item: &[u8]| {
+        let at = golden.windows(4).position(|w| w == tag).unwrap();
+        let length = u64::from_le_bytes(golden[at + 4..at + 12].try_into().unwrap()) as usize;
+        let count = (1 << 20) / item.len() - 200;
+        let mut content = Vec::new();
+        let mut rest = count;
+        while rest >= 0x80 {
+            content.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        content.push(rest as u8);
+        content.extend(std::iter::repeat_n(item, count).flatten());
+        let end = golden.len() - 32;
+        let length_of = (content.len() as u64).to_le_bytes();
+        let mut bytes =
+            [&golden[..at + 4], &length_of[..], &content, &golden[at + 12 + length..end]].concat();
+        let sum = *blake3::Hasher::new_derive_key("fhec 1 program file").update(&bytes).finalize().as_bytes();
+        bytes.extend_from_slice(&sum);
+        bytes
+    };
+    let free: &[u8] = &[0, 11, 0, 1];
+    let empty_map: &[u8] = &[0, 0, 0, 0];
+    let layer: &[u8] = &[0; 25];
+    for (tag, item) in [(b"CODE", free), (b"MAPS", empty_map), (b"LAYR", layer), (b"ROTK", &[1, 0])] {
+        let bytes = list(tag, item);
+        let start = Instant::now();
+        let (_, peak) = memory::peak_during(|| codec::decode(&bytes, DEFAULT_LIMIT).map(drop));
+        let name = String::from_utf8_lossy(tag);
+        println!("{name}: {} bytes, {peak} bytes held, {:?}", bytes.len(), start.elapsed());
+        assert!(peak <= MOST_BYTES, "{name}: {peak} bytes");
+        assert!(start.elapsed() <= MOST_TIME, "{name}: {:?}", start.elapsed());
+        let (_, peak) = memory::peak_during(|| codec::read_interface(&bytes[..], DEFAULT_LIMIT).map(drop));
+        assert!(peak <= MOST_BYTES, "{name} as an interface: {peak} bytes");
+    }
+}
