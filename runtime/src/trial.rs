@@ -73,7 +73,7 @@ impl<'p> Trial<'p> {
         seeds: &mut SeedSource,
     ) -> Result<Self, TrialError> {
         let context = Context::new(program.params().clone())?;
-        check_memory(&context, program, options.memory)?;
+        check_memory(program, options.memory)?;
         let began = Instant::now();
         let key = SecretKey::generate(&context, seeds)?;
         let keys = key.evaluation_keys(&context, &key_request(&context, program), seeds)?;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fhe_bytecode::{CheckedProgram, CostModel, Level, Op, Plan, Rotation, plan};
+use fhe_bytecode::{CheckedProgram, CostModel, Level, Memory, Op, Plan, Rotation, plan};
 
 use super::BuildError;
 use crate::layout::Placed;
@@ -15,8 +15,6 @@ use crate::schedule::{Positions, Schedule};
 
 /// Factors on the price of a key.
 const PRICES: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0];
-/// Part of the budget that stays free of plaintexts, as in the machine that runs the program.
-const RESERVE: u64 = 16;
 
 /// Plans for every linear map, in the order of [`Placed::maps`]: the most promising set first.
 pub(super) fn plans(
@@ -38,20 +36,19 @@ pub(super) fn plans(
 
 /// Refuses a program whose keys, ciphertexts and sums do not fit the budget.
 pub(super) fn check(program: &CheckedProgram, budget: u64) -> Result<(), BuildError> {
-    let prediction = &program.spec().prediction;
-    let (keys, working) = (prediction.key_bytes, prediction.ciphertext_bytes);
-    if keys + working <= budget {
+    let memory = Memory::of(program);
+    if memory.needed() <= budget {
         return Ok(());
     }
+    let Memory { keys, working } = memory;
     let mut most = (0, String::new());
-    for (index, instruction) in program.spec().instructions.iter().enumerate() {
-        if let (Op::Linear { map, .. }, Some(fact)) = (&instruction.op, program.fact(index)) {
+    for step in program.steps() {
+        if let Op::Linear { map, .. } = step.op() {
             let diagonals = &program.map(*map).diagonals;
             let n_keys = program.spec().maps[map.index()].plan.rotations(diagonals).len() as u64;
-            let own = n_keys * program.params().key_bytes(fact.level)
-                + working_bytes(program.params(), &program.map(*map).plan, fact.level);
+            let own = n_keys * program.params().key_bytes(step.level()) + step.working_bytes;
             if own > most.0 {
-                most = (own, program.spec().layers[instruction.layer.index()].name.clone());
+                most = (own, program.spec().layers[step.instruction.layer.index()].name.clone());
             }
         }
     }
@@ -117,8 +114,7 @@ impl PlanSet {
 
     /// Bytes left for plaintexts; nothing if keys and sums do not fit.
     fn spare(&self, budget: u64) -> Option<u64> {
-        let spare = budget.checked_sub(self.key_bytes + self.working_bytes)?;
-        Some(spare.saturating_sub(budget / RESERVE))
+        Memory { keys: self.key_bytes, working: self.working_bytes }.spare(budget)
     }
 
     /// Seconds of a later evaluation; sets that do not fit come after all others, the smallest first.

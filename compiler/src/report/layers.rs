@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use fhe_bytecode::{CheckedProgram, CtRange, Level, Op};
 
-use crate::predict::{live_ciphertext_bytes, plaintexts};
+use crate::predict::plaintexts;
 
 /// What a layer mainly does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,13 +89,12 @@ impl Layer {
 #[must_use]
 pub(super) fn work(program: &CheckedProgram) -> Vec<LayerWork> {
     let mut all = vec![LayerWork::default(); program.spec().layers.len()];
-    for (index, instruction) in program.spec().instructions.iter().enumerate() {
-        let layer = &mut all[instruction.layer.index()];
-        match &instruction.op {
+    for step in program.steps() {
+        let layer = &mut all[step.instruction.layer.index()];
+        match step.op() {
             Op::Linear { map, .. } => {
                 let counts = program.map(*map).plan.counts();
-                let level = program.fact(index).map_or(Level(0), |f| f.level);
-                let used = plaintexts(program, *map, level);
+                let used = plaintexts(program, *map, step.level());
                 layer.rotations += counts.rotations();
                 layer.plaintext_products += counts.terms;
                 layer.plaintexts += used.count;
@@ -113,11 +112,12 @@ pub(super) fn work(program: &CheckedProgram) -> Vec<LayerWork> {
 pub fn layers(program: &CheckedProgram) -> Vec<Layer> {
     let spec = program.spec();
     let variance: f64 = spec.layers.iter().map(|l| l.error * l.error).sum::<f64>().max(f64::MIN_POSITIVE);
-    let (work, alive) = (work(program), live_ciphertext_bytes(program));
+    let work = work(program);
     let mut registers = Registers::default();
     let mut found: Vec<Layer> = Vec::new();
-    for (index, instruction) in spec.instructions.iter().enumerate() {
-        let (Some(dst), Some(fact)) = (instruction.op.dst(), program.fact(index)) else { continue };
+    for step in program.steps() {
+        let instruction = step.instruction;
+        let (Some(dst), Some(fact)) = (instruction.op.dst(), step.result) else { continue };
         let id = instruction.layer.index();
         if found.last().is_none_or(|l| l.index != id) {
             found.push(Layer {
@@ -152,7 +152,7 @@ pub fn layers(program: &CheckedProgram) -> Vec<Layer> {
         (layer.shape, layer.ciphertexts) = (layout.shape().to_string(), layout.n_cts());
         let all_slots = (layout.n_cts() * layout.slots()).max(1) as f64;
         layer.slots_used = 1.0 - layout.spare_slots() as f64 / all_slots;
-        layer.ciphertext_bytes = layer.ciphertext_bytes.max(alive[index]);
+        layer.ciphertext_bytes = layer.ciphertext_bytes.max(step.bytes());
         registers.define(dst, position, sublevel);
     }
     found

@@ -14,6 +14,7 @@ pub mod ids;
 pub mod interface;
 pub mod layout;
 pub mod linear;
+pub mod memory;
 pub mod noise;
 pub mod params;
 pub mod plan;
@@ -23,7 +24,7 @@ pub mod scale;
 #[cfg(test)]
 mod testing;
 
-pub use check::{CheckError, CheckErrors, CheckedMap, CheckedProgram, required_keys};
+pub use check::{CheckError, CheckErrors, CheckedMap, CheckedProgram, Fact, Step, required_keys};
 pub use clear::ClearProgram;
 pub use codec::{DecodeError, decode, encode};
 pub use constants::{Codebook, ConstantError, Constants, Tensor, TensorData, Values};
@@ -33,6 +34,7 @@ pub use layout::{Derived, Layout, LayoutError, LayoutSpec, Packing, Shape};
 pub use linear::{
     Diagonal, DiagonalId, Diagonals, LinearError, LinearOp, LinearTerm, Operand, Pairing, PlaintextKey,
 };
+pub use memory::Memory;
 pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, TowerIdx};
 pub use plan::{CostModel, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
 pub use program::{

@@ -27,7 +27,6 @@ pub(crate) struct LinearStep {
     plan: LinearPlan,
     names: Vec<Named>,
     demand: Demand,
-    working_pairs: usize,
 }
 
 impl LinearStep {
@@ -67,8 +66,7 @@ impl LinearStep {
         let n_towers = context.key_basis(level).len() as u64;
         let demand =
             Demand { n_plaintexts: names.len(), n_uses, coeff_bytes, residue_bytes: coeff_bytes * n_towers };
-        let working_pairs = map.plan.working_pairs(context.params().n_digits(level));
-        Self { plan, names, demand, working_pairs }
+        Self { plan, names, demand }
     }
 
     /// What its plaintexts take.
@@ -84,12 +82,6 @@ impl LinearStep {
     /// An empty set for its plaintexts.
     pub(crate) fn plaintext_set(&self, context: &Context, level: Level, share: Share) -> PlaintextSet {
         PlaintextSet::new(share, context.key_basis(level))
-    }
-
-    /// Bytes of babies and sums while it runs, over the key basis of `level`.
-    pub(crate) fn working_bytes(&self, context: &Context, level: Level) -> u64 {
-        let pair = 2 * 8 * (context.key_basis(level).len() * context.params().n()) as u64;
-        pair * self.working_pairs as u64
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use fhe_bytecode::{CheckedProgram, CtRange, MapId, Op};
+use fhe_bytecode::{CheckedProgram, CtRange, MapId, Memory, Op};
 use fhe_ring::parallel::*;
 
 use super::cache::{Meter, PlaintextSet, Share, share_budget};
@@ -79,9 +79,9 @@ impl<'p> Machine<'p> {
         if let Some((key_use, level)) = keys.missing(&key_request(&context, program)) {
             return Err(VmError::MissingKey { key_use, level });
         }
-        let (steps, working_bytes) = prepare(&context, program)?;
-        let key_bytes = keys.bytes();
-        let spare = spare_memory(key_bytes, working_bytes, options.memory)?;
+        let (key_bytes, working_bytes) = (keys.bytes(), program.peak_bytes());
+        let spare = spare_memory(Memory { keys: key_bytes, working: working_bytes }, options.memory)?;
+        let steps = prepare(&context, program)?;
         let demands: Vec<_> = steps.iter().map(|step| step.demand(&context)).collect();
         let shares = share_budget(&demands, spare, options.n_evaluations);
         let plaintext_bytes = shares.iter().zip(&demands).map(|(share, demand)| share.bytes(demand)).sum();

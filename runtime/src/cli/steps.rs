@@ -86,7 +86,7 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     let program = Program::load(&args.program)?;
     let context = Context::new(program.checked.params().clone())?;
     let memory = memory_budget(&args.run);
-    check_memory(&context, &program.checked, memory)?;
+    check_memory(&program.checked, memory)?;
     let inputs = store::read_ciphertexts(&args.ciphertexts, &context, &program.expected_input())?;
     let key_id = store::read_header(&args.eval_keys, Kind::EvaluationKeys)?.key_id;
     if inputs.key_id != key_id {

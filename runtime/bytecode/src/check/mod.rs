@@ -22,6 +22,7 @@ mod keys;
 mod outline;
 mod registers;
 mod replay;
+mod steps;
 
 use crate::constants::Values;
 use crate::ids::{LayoutId, MapId, TensorId};
@@ -41,6 +42,8 @@ pub use error::{CheckError, CheckErrors, Place};
 pub(crate) use interface::check_interface;
 pub use keys::Keys;
 pub use replay::Fact;
+pub use steps::Step;
+use steps::Trace;
 
 /// Errors after which the checker stops looking for more.
 const MAX_ERRORS: usize = 64;
@@ -52,6 +55,8 @@ pub struct CheckedMap {
     pub diagonals: Diagonals,
     /// What an executor walks through.
     pub plan: ExpandedPlan,
+    /// Pairs of polynomials that an executor holds at most, digits aside.
+    working_pairs: usize,
 }
 
 /// A program that passed the checker.
@@ -61,7 +66,9 @@ pub struct CheckedProgram {
     params: Params,
     layouts: Vec<Layout>,
     maps: Vec<CheckedMap>,
-    facts: Vec<Option<Fact>>,
+    trace: Trace,
+    /// Live and working bytes of every instruction.
+    memory: Vec<(u64, u64)>,
     output: Fact,
     /// Of the file, once it is known.
     pub(crate) fingerprint: OnceLock<Fingerprint>,
@@ -84,8 +91,9 @@ impl CheckedProgram {
         if !errors.is_empty() {
             return Err(CheckErrors::new(errors));
         }
-        let (facts, output) = (replayed.facts, replayed.output);
-        Ok(Self { spec, params, layouts, maps, facts, output, fingerprint: OnceLock::new() })
+        let memory = steps::memory(&spec, &params, &maps, &replayed.trace);
+        let (trace, output) = (replayed.trace, replayed.output);
+        Ok(Self { spec, params, layouts, maps, trace, memory, output, fingerprint: OnceLock::new() })
     }
 
     /// Notes what the compiler expects, which the checker has no opinion about: the whole, and seconds and error
@@ -141,7 +149,7 @@ impl CheckedProgram {
 
     /// Layout, level and scale of what an instruction defines.
     pub fn fact(&self, instruction: usize) -> Option<&Fact> {
-        self.facts.get(instruction).and_then(Option::as_ref)
+        self.trace.results.get(instruction).and_then(Option::as_ref)
     }
 
     /// Level of the output.

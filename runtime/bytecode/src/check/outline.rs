@@ -46,7 +46,8 @@ pub(super) fn checked_map(
     let diagonals =
         Diagonals::build(&terms, output, map.pairing, &spec.constants).map_err(|e| e.to_string())?;
     let plan = map.plan.expand(&diagonals).map_err(|e| e.to_string())?;
-    Ok(CheckedMap { diagonals, plan })
+    let working_pairs = plan.working_pairs(0);
+    Ok(CheckedMap { diagonals, plan, working_pairs })
 }
 
 fn operands<'a>(map: &'a LinearMap, layouts: &'a [Layout]) -> Result<(Vec<Operand<'a>>, &'a Layout), String> {

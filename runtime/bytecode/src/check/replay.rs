@@ -5,6 +5,7 @@ use super::header::header;
 use super::keys::Keys;
 use super::outline::Outline;
 use super::registers::{Registers, bounded};
+use super::steps::Trace;
 use super::{CheckError, CheckErrors, MAX_ERRORS, Parts, Place, plain_repeat};
 use crate::ids::{CtRange, LayerId, LayoutId, MapId, TensorId};
 use crate::layout::Layout;
@@ -33,7 +34,7 @@ pub struct Fact {
 
 /// The outcome of a replay without faults.
 pub(super) struct Replayed {
-    pub(super) facts: Vec<Option<Fact>>,
+    pub(super) trace: Trace,
     pub(super) output: Fact,
     pub(super) keys: Keys,
 }
@@ -61,7 +62,7 @@ pub(super) fn replay(
         }
     };
     header(spec, layouts).into_iter().for_each(|f| fault(Place::Header, f));
-    let mut facts = Vec::with_capacity(spec.instructions.len());
+    let mut trace = Trace::default();
     for (index, instruction) in spec.instructions.iter().enumerate() {
         let place = Place::Instruction(index);
         if instruction.layer.index() >= spec.layers.len() {
@@ -70,8 +71,10 @@ pub(super) fn replay(
         if replay.output.is_some() && !matches!(instruction.op, Op::Free { .. }) {
             fault(place, Fault::AfterOutput);
         }
+        trace.sources.extend(instruction.op.sources().iter().filter_map(|src| replay.read(*src).ok()));
+        trace.source_ends.push(trace.sources.len());
         let fact = replay.step(&instruction.op);
-        facts.push(fact.as_ref().ok().copied().flatten());
+        trace.results.push(fact.as_ref().ok().copied().flatten());
         let headroom = |fact: &Fact| replay.headroom(instruction.layer, *fact);
         if let Some(missing) = fact.as_ref().ok().and_then(|fact| fact.as_ref().and_then(headroom)) {
             fault(place, missing);
@@ -90,7 +93,7 @@ pub(super) fn replay(
     }
     let keys = replay.keys();
     match (errors.is_empty(), replay.output) {
-        (true, Some(output)) => Ok(Replayed { facts, output, keys }),
+        (true, Some(output)) => Ok(Replayed { trace, output, keys }),
         _ => Err(CheckErrors::new(errors)),
     }
 }

@@ -273,3 +273,24 @@ fn ranges_are_finite_and_ordered() {
         "header: range [-inf, 0] is not two finite numbers in order",
     );
 }
+
+#[test]
+fn steps_know_operands_results_and_memory() {
+    let program = CheckedProgram::new(sample_program()).unwrap();
+    let steps: Vec<Step<'_>> = program.steps().collect();
+    assert_eq!(steps.len(), program.spec().instructions.len());
+    for step in &steps {
+        assert_eq!(step.sources.len(), step.op().sources().len());
+        assert_eq!(step.result, program.fact(step.index));
+        assert_eq!(step.result.is_some(), step.op().dst().is_some());
+    }
+    // A rescale works a level above its result, everything else at its own.
+    assert_eq!((steps[3].level(), steps[3].result.unwrap().level), (Level(3), Level(2)));
+    // Input and result of the first map are alive while it runs, and its sums beside them.
+    let ct = |level| program.params().ciphertext_bytes(Level(level));
+    assert_eq!(steps[0].live_bytes, ct(3));
+    assert_eq!(steps[1].live_bytes, 2 * ct(3));
+    assert!(steps[1].working_bytes > 0 && steps[2].working_bytes == 0);
+    assert_eq!(steps[3].live_bytes, ct(3) + ct(2));
+    assert_eq!(steps.last().unwrap().live_bytes, ct(0));
+}

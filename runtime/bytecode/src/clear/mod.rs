@@ -7,7 +7,7 @@
 
 mod linear;
 
-use crate::check::{CheckedProgram, Fact};
+use crate::check::{CheckedProgram, Fact, Step};
 use crate::ids::CtRange;
 use crate::program::Op;
 use linear::ClearMap;
@@ -61,14 +61,14 @@ impl<'a> ClearProgram<'a> {
     pub fn new(program: &'a CheckedProgram) -> Self {
         let spec = program.spec();
         let maps = spec.maps.iter().map(|map| ClearMap::new(map, program)).collect();
-        let plain = |(index, op): (usize, &Op)| match op {
+        let plain = |step: Step<'_>| match step.op() {
             Op::AddPlain { tensor, .. } | Op::MulPlain { tensor, .. } => {
-                let layout = program.fact(index).expect("the checker knows every result").layout;
+                let layout = step.sources[0].layout;
                 Some(program.plain(*tensor, layout).expect("the checker resolved this constant"))
             }
             _ => None,
         };
-        let plains = spec.instructions.iter().map(|i| &i.op).enumerate().map(plain).collect();
+        let plains = program.steps().map(plain).collect();
         Self { program, maps, plains }
     }
 
@@ -85,12 +85,10 @@ impl<'a> ClearProgram<'a> {
         }
         let mut machine = Machine { clear: self, registers: Vec::new(), output: Vec::new() };
         let mut fresh = Some(layout.scatter(&input.repeat(layout.members())));
-        for (index, instruction) in self.program.spec().instructions.iter().enumerate() {
-            let result = machine.step(index, &instruction.op, &mut fresh);
-            if let (Some(mut cts), Some(dst), Some(fact)) =
-                (result, instruction.op.dst(), self.program.fact(index))
-            {
-                hook.result(Event { instruction: index, op: &instruction.op, fact }, &mut cts);
+        for step in self.program.steps() {
+            let result = machine.step(step.index, step.op(), &mut fresh);
+            if let (Some(mut cts), Some(dst), Some(fact)) = (result, step.op().dst(), step.result) {
+                hook.result(Event { instruction: step.index, op: step.op(), fact }, &mut cts);
                 machine.store(dst, cts);
             }
         }

@@ -294,6 +294,16 @@ impl Params {
         (2 * self.n_digits(level) * residues) as u64
     }
 
+    /// Bytes of a ciphertext of two polynomials at `level`.
+    pub fn ciphertext_bytes(&self, level: Level) -> u64 {
+        2 * 8 * level.n_towers() as u64 * self.n() as u64
+    }
+
+    /// Bytes of two polynomials over the towers of `level` and the special primes.
+    pub fn key_pair_bytes(&self, level: Level) -> u64 {
+        2 * 8 * (level.n_towers() + self.spec.special_primes.len()) as u64 * self.n() as u64
+    }
+
     /// Hash of every field, flags included.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
