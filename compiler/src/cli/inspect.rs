@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::{CheckedProgram, Interval};
+use fhe_host::show_bytes;
 
 use super::Outcome;
 use super::output::print;
@@ -56,10 +57,7 @@ fn text(program: &CheckedProgram) -> String {
         primes.iter().map(|&p| format!("{:.1}", (p as f64).log2())).collect::<Vec<_>>().join(" ")
     };
     let mut out = format!(
-        "model {} by {}, {} layout\nN = {}, log2(Q) = {:.1}, log2(PQ) = {:.1}{}\ntowers (bits) {}\nspecial primes (bits) {}, {} towers per digit\n",
-        spec.origin.model,
-        spec.origin.producer,
-        spec.origin.packing,
+        "N = {}, log2(Q) = {:.1}, log2(PQ) = {:.1}{}\ntowers (bits) {}\nspecial primes (bits) {}, {} towers per digit\n",
         params.n(),
         params.log2_q(),
         params.log2_pq(),
@@ -71,7 +69,7 @@ fn text(program: &CheckedProgram) -> String {
     let input = program.input_layout();
     let _ = writeln!(
         out,
-        "input {} {} in {} ciphertext(s) at {} scale {}",
+        "input {:?} {} in {} ciphertext(s) at {} scale {}",
         spec.input.name,
         input.shape(),
         input.n_cts(),
@@ -81,7 +79,7 @@ fn text(program: &CheckedProgram) -> String {
     let output = program.output_layout();
     let _ = writeln!(
         out,
-        "output {} {} in {} ciphertext(s) at {} scale {}",
+        "output {:?} {} in {} ciphertext(s) at {} scale {}",
         spec.output.name,
         output.shape(),
         output.n_cts(),
@@ -90,18 +88,33 @@ fn text(program: &CheckedProgram) -> String {
     );
     let _ = writeln!(
         out,
-        "rotation keys {}, constants {}",
+        "rotation keys {}, constants {}, keys of {}, ciphertexts and sums of {}",
         spec.rotation_keys.len(),
-        spec.constants.tensors.len()
+        spec.constants.tensors.len(),
+        show_bytes(program.key_bytes()),
+        show_bytes(program.peak_bytes()),
+    );
+    let range = |range: Option<Interval>| range.map_or("unknown".to_owned(), |range| range.to_string());
+    let _ = writeln!(
+        out,
+        "the file claims: model {:?} by {:?}, {:?} layout, inputs in {}, scores in {}, {:.2} core-seconds, errors below {:.2e}",
+        spec.origin.model,
+        spec.origin.producer,
+        spec.origin.packing,
+        range(spec.input.range),
+        range(spec.output.range),
+        spec.prediction.seconds,
+        spec.prediction.max_abs_error,
     );
     let mut layer = None;
-    for (index, instruction) in spec.instructions.iter().enumerate() {
+    for step in program.steps() {
+        let instruction = step.instruction;
         if layer != Some(instruction.layer) {
             layer = Some(instruction.layer);
-            let _ = writeln!(out, "\n{}", spec.layers[instruction.layer.index()].name);
+            let _ = writeln!(out, "\n{}", spec.layers[instruction.layer.index()].name.escape_debug());
         }
         let _ = write!(out, "  {instruction}");
-        if let Some(fact) = program.fact(index) {
+        if let Some(fact) = step.result {
             let _ = write!(
                 out,
                 " : {} @{} scale={}",

@@ -43,9 +43,6 @@ fn describe_program(program: &Program) -> Fields {
     let (spec, params) = (program.checked.spec(), program.checked.params());
     vec![
         ("kind", json!("a program")),
-        ("model", json!(spec.origin.model)),
-        ("producer", json!(spec.origin.producer)),
-        ("packing", json!(spec.origin.packing)),
         ("program", json!(program.fingerprint.to_string())),
         ("parameters", json!(params.fingerprint().to_string())),
         ("input", json!(program.checked.input_layout().shape().to_string())),
@@ -61,9 +58,14 @@ fn describe_program(program: &Program) -> Fields {
         ("layers", json!(spec.layers.len())),
         ("instructions", json!(spec.instructions.len())),
         ("rotation_keys", json!(spec.rotation_keys.len())),
-        ("key_bytes", json!(spec.prediction.key_bytes)),
-        ("predicted_seconds", json!(spec.prediction.seconds)),
-        ("predicted_max_abs_error", json!(spec.prediction.max_abs_error)),
+        ("key_bytes", json!(program.checked.key_bytes())),
+        ("working_bytes", json!(program.checked.peak_bytes())),
+        // From here on the word of whoever wrote the file.
+        ("claimed_model", json!(spec.origin.model)),
+        ("claimed_producer", json!(spec.origin.producer)),
+        ("claimed_packing", json!(spec.origin.packing)),
+        ("claimed_seconds", json!(spec.prediction.seconds)),
+        ("claimed_max_abs_error", json!(spec.prediction.max_abs_error)),
     ]
 }
 
