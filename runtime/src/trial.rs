@@ -8,7 +8,7 @@ use fhe_bytecode::clear::ClearProgram;
 
 use fhe_ckks::{CkksError, Context, key_request};
 use fhe_client::{Client, ClientError, average_members};
-use fhe_machine::{Machine, Observer, Options, Profile, VmError, check_memory};
+use fhe_machine::{Cancel, Input, Model, Observer, Options, Profile, Session, VmError, check_memory};
 use fhe_secret::{SecretKey, SeedSource};
 
 /// What stops a trial.
@@ -31,7 +31,7 @@ pub struct Trial<'p> {
     program: &'p CheckedProgram,
     context: Arc<Context>,
     client: Client<'p>,
-    machine: Machine<'p>,
+    session: Session,
     /// Seconds that making all keys took.
     pub keygen_seconds: f64,
 }
@@ -79,13 +79,14 @@ impl<'p> Trial<'p> {
         let keys = key.evaluation_keys(&context, &key_request(&context, program), seeds)?;
         let keygen_seconds = began.elapsed().as_secs_f64();
         let client = Client::new(program, context.clone(), key)?;
-        let machine = Machine::new(program, context.clone(), keys, options)?;
-        Ok(Self { program, context, client, machine, keygen_seconds })
+        let model = Model::new(program, context.clone(), options)?;
+        let session = Session::new(Arc::new(model), Arc::new(keys))?;
+        Ok(Self { program, context, client, session, keygen_seconds })
     }
 
     /// The server's side.
-    pub fn machine(&self) -> &Machine<'p> {
-        &self.machine
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Sends one input tensor, in `[channel, y, x]` order, through everything.
@@ -102,7 +103,8 @@ impl<'p> Trial<'p> {
         let fresh = self.client.encrypt(tensor, seeds)?;
         let encrypt_seconds = began.elapsed().as_secs_f64();
         let input = fresh.iter().map(|ciphertext| ciphertext.expand(&self.context)).collect();
-        let (result, profile) = self.machine.run(input, observer)?;
+        let input = Input::new(&self.context, self.client.key().id(), input);
+        let (result, profile) = self.session.evaluate(input, &Cancel::default(), observer)?;
         let began = Instant::now();
         let decrypted = self.client.decrypt(&result)?;
         let decrypt_seconds = began.elapsed().as_secs_f64();

@@ -9,7 +9,7 @@ use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::ClearProgram;
 use fhe_ckks::{Context, key_request};
 use fhe_client::Client;
-use fhe_machine::{Machine, Options, Silent};
+use fhe_machine::{Cancel, Input, Options, Session, Silent};
 use fhe_runtime::Trial;
 use fhe_secret::{SecretKey, SeedSource};
 use fhec::pipeline::LayoutChoice;
@@ -25,11 +25,12 @@ fn decrypted(program: &CheckedProgram, input: &[f64]) -> Vec<f64> {
     let keys = secret.evaluation_keys(&context, &key_request(&context, program), &mut seeds).unwrap();
     let client = Client::new(program, Arc::clone(&context), secret).unwrap();
     let fresh = client.encrypt(input, &mut seeds).unwrap();
-    let machine =
-        Machine::new(program, Arc::clone(&context), keys, Options { memory: 4 << 30, n_evaluations: 1 })
-            .unwrap();
+    let options = Options { memory: 4 << 30, n_evaluations: 1 };
+    let model = fhe_machine::Model::new(program, Arc::clone(&context), options).unwrap();
+    let session = Session::new(Arc::new(model), Arc::new(keys)).unwrap();
     let cts = fresh.iter().map(|ct| ct.expand(&context)).collect();
-    let (result, _) = machine.run(cts, &Silent).unwrap();
+    let input = Input::new(&context, client.key().id(), cts);
+    let (result, _) = session.evaluate(input, &Cancel::default(), &Silent).unwrap();
     client.decrypt(&result).unwrap()
 }
 

@@ -3,9 +3,11 @@
 
 mod networks;
 
+use std::sync::Arc;
+
 use fhe_bytecode::{CheckedProgram, CostModel};
 use fhe_ckks::{Context, key_request};
-use fhe_machine::{Machine, Options};
+use fhe_machine::{Model, Options, Session};
 use fhe_secret::{SecretKey, SeedSource};
 use fhec::pipeline::{BuildError, LayoutChoice};
 use fhec::{CompileError, Request, compile};
@@ -31,7 +33,8 @@ fn predicted_memory_is_what_the_machine_counts() {
     let request = key_request(&context, &program);
     let keys = secret.evaluation_keys(&context, &request, &mut seeds).unwrap();
     let options = Options { memory: 4 << 30, n_evaluations: 1 };
-    let memory = Machine::new(&program, context, keys, options).unwrap().memory();
+    let model = Arc::new(Model::new(&program, context, options).unwrap());
+    let memory = Session::new(model, Arc::new(keys)).unwrap().memory();
     let prediction = &program.spec().prediction;
     assert_eq!((prediction.key_bytes, prediction.ciphertext_bytes), (memory.key_bytes, memory.working_bytes));
 }

@@ -10,7 +10,7 @@ use fhe_bytecode::codec::{self, DEFAULT_LIMIT, DecodeError};
 use fhe_bytecode::{CheckedProgram, ProgramSpec};
 use fhe_ckks::{Context, key_request};
 use fhe_client::Client;
-use fhe_machine::{Machine, Options, Silent};
+use fhe_machine::{Cancel, Input, Model, Options, Session, Silent};
 use fhe_runtime::TrialError;
 use fhe_secret::{SecretKey, SeedSource};
 use fhec::pipeline::LayoutChoice;
@@ -121,10 +121,12 @@ fn evaluate(program: &CheckedProgram, input: &[f64]) -> Result<(), TrialError> {
     let keys = secret.evaluation_keys(&context, &request, &mut seeds)?;
     let client = Client::new(program, Arc::clone(&context), secret)?;
     let options = Options { memory: 1 << 30, n_evaluations: 1 };
-    let machine = Machine::new(program, Arc::clone(&context), keys, options)?;
+    let model = Model::new(program, Arc::clone(&context), options)?;
+    let session = Session::new(Arc::new(model), Arc::new(keys))?;
     let fresh = client.encrypt(input, &mut seeds)?;
     let ciphertexts = fresh.iter().map(|ciphertext| ciphertext.expand(&context)).collect();
-    let (result, _) = machine.run(ciphertexts, &Silent)?;
+    let ciphertexts = Input::new(&context, client.key().id(), ciphertexts);
+    let (result, _) = session.evaluate(ciphertexts, &Cancel::default(), &Silent)?;
     Ok(client.decrypt(&result).map(drop)?)
 }
 

@@ -124,6 +124,13 @@ impl Ciphertext {
         Ok(self)
     }
 
+    /// Whether it has two polynomials over the towers of its level in `context`.
+    pub fn is_relinearized_in(&self, context: &Context) -> bool {
+        let (basis, n) = (context.basis(self.level), context.params().n());
+        let fits = |poly: &Poly<NttForm>| poly.basis() == basis && poly.data().len() == n * basis.len();
+        self.polys.len() == 2 && context.check_level(self.level).is_ok() && self.polys.iter().all(fits)
+    }
+
     pub(super) fn check_degree(&self, expected: usize) -> Result<(), CkksError> {
         let found = self.polys.len();
         if found == expected { Ok(()) } else { Err(CkksError::Degree { expected, found }) }

@@ -43,6 +43,9 @@ pub enum CkksError {
         /// The highest level.
         max: Level,
     },
+    /// Whoever feeds the operation with plaintexts wants no result any more.
+    #[error("cancelled")]
+    Cancelled,
     /// An operation on a ciphertext that must be relinearized first, or need not be.
     #[error("the ciphertext has {found} polynomials, the operation takes {expected}")]
     Degree {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fhe_bytecode::{CheckedProgram, Level};
+use fhe_bytecode::{CheckedProgram, Fingerprint, Level};
 
 use super::{Context, KeyId, KeySwitchKey, RelinKey, Rotation, RotationKeys};
 
@@ -70,13 +70,14 @@ pub fn key_request(context: &Context, program: &CheckedProgram) -> KeyRequest {
 /// All evaluation keys of one secret key that a server holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvaluationKeys {
+    params: Fingerprint,
     relin: Option<RelinKey>,
     rotations: RotationKeys,
 }
 
 impl EvaluationKeys {
-    /// A set from single keys of the secret key `id`.
-    pub fn from_parts(id: KeyId, keys: BTreeMap<KeyUse, KeySwitchKey>) -> Self {
+    /// A set from single keys of the secret key `id`, all made or read with `context`.
+    pub fn from_parts(context: &Context, id: KeyId, keys: BTreeMap<KeyUse, KeySwitchKey>) -> Self {
         let mut relin = None;
         let mut rotations = BTreeMap::new();
         for (key_use, key) in keys {
@@ -87,7 +88,13 @@ impl EvaluationKeys {
                 }
             }
         }
-        Self { relin, rotations: RotationKeys::from_parts(id, rotations) }
+        let params = context.params().fingerprint();
+        Self { params, relin, rotations: RotationKeys::from_parts(id, rotations) }
+    }
+
+    /// The parameters they are for.
+    pub fn params(&self) -> Fingerprint {
+        self.params
     }
 
     /// The secret key they belong to.

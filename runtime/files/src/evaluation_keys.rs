@@ -104,7 +104,7 @@ pub fn decode_evaluation_keys(
         keys.insert(key_use, key);
     }
     reader.finish()?;
-    Ok(EvaluationKeys::from_parts(header.key_id, keys))
+    Ok(EvaluationKeys::from_parts(context, header.key_id, keys))
 }
 
 fn decode_one<R: Read>(

@@ -94,6 +94,9 @@ pub enum VmError {
     /// Encryption or decryption failed.
     #[error(transparent)]
     Ckks(#[from] CkksError),
+    /// Nobody wants the result any more.
+    #[error("cancelled")]
+    Cancelled,
     /// Something the checker rules out.
     #[error("bug: {0}")]
     Bug(String),
@@ -113,6 +116,7 @@ impl VmError {
             Self::TooLittleMemory { .. } => {
                 "allow more with --memory, raise the limits of this process (ulimit -v), or compile with less `fhec build --memory`"
             }
+            Self::Cancelled => "start again",
             Self::Ckks(_) => "encrypt values that the model was trained on",
             Self::Instruction { .. } | Self::Bug(_) => "this is a bug: please report it with the program",
         }

@@ -97,6 +97,9 @@ pub(crate) struct MapSource<'a> {
 
 impl PlaintextSource for MapSource<'_> {
     fn diagonal(&self, index: usize) -> Result<Diagonal, CkksError> {
+        if self.ticker.cancel.is_cancelled() {
+            return Err(CkksError::Cancelled);
+        }
         self.ticker.tick();
         let named = self.step.names.get(index).ok_or(CkksError::Plan("a diagonal has no name"))?;
         self.set.get(self.context, self.meter, index, || {

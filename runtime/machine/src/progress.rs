@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::cancel::Cancel;
+
 /// The state between two instructions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress<'a> {
@@ -34,6 +36,8 @@ pub trait Observer: Sync {
 pub(crate) struct Ticker<'a> {
     /// Who is told.
     pub observer: &'a dyn Observer,
+    /// Who may end it.
+    pub cancel: &'a Cancel,
     /// What was said when the instruction began.
     pub at_start: Progress<'a>,
     /// When the evaluation began.
@@ -88,7 +92,9 @@ mod tests {
         let at_start = Progress { layer: "", fraction: 0.5, elapsed: Duration::ZERO, cached_bytes: 0 };
         let began = Instant::now();
         let n_done = AtomicUsize::new(0);
-        let ticker = Ticker { observer: &seen, at_start, began, weight: 0.25, n_parts: 1000, n_done };
+        let cancel = Cancel::default();
+        let ticker =
+            Ticker { observer: &seen, cancel: &cancel, at_start, began, weight: 0.25, n_parts: 1000, n_done };
         (0..1000).for_each(|_| ticker.tick());
         let seen = seen.0.into_inner().unwrap();
         assert!(seen.len() >= 30 && seen.is_sorted() && *seen.last().unwrap() <= 0.75);

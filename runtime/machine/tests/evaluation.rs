@@ -8,24 +8,42 @@ use std::sync::Arc;
 use fhe_bytecode::{CheckedProgram, Level, Packing, Pairing, TensorData};
 use toy::{expected, paired_toy_program, toy_program, value};
 
-use fhe_ckks::{Context, EvaluationKeys, KeyRequest, key_request};
+use fhe_ckks::{Ciphertext, Context, EvaluationKeys, KeyRequest, SeededCiphertext, key_request};
 use fhe_client::{Client, ClientError};
-use fhe_machine::{Machine, Options, Silent, VmError};
+use fhe_machine::{Cancel, Input, Model, Observer, Options, Progress, Session, Silent, VmError};
 use fhe_secret::{SecretKey, SeedSource};
 
 struct Run {
     context: Arc<Context>,
     key: SecretKey,
-    keys: EvaluationKeys,
+    keys: Arc<EvaluationKeys>,
 }
 
 fn setup(program: &CheckedProgram) -> Run {
+    setup_with(program, 1)
+}
+
+fn setup_with(program: &CheckedProgram, seed: u64) -> Run {
     let context = Context::new(program.params().clone()).unwrap();
-    let mut seeds = SeedSource::deterministic(1);
+    let mut seeds = SeedSource::deterministic(seed);
     let key = SecretKey::generate(&context, &mut seeds).unwrap();
     let request = key_request(&context, program);
-    let keys = key.evaluation_keys(&context, &request, &mut seeds).unwrap();
+    let keys = Arc::new(key.evaluation_keys(&context, &request, &mut seeds).unwrap());
     Run { context, key, keys }
+}
+
+/// A session on a model of its own.
+fn session(program: &CheckedProgram, run: &Run, memory: u64) -> Session {
+    let model = Model::new(program, run.context.clone(), options(memory)).unwrap();
+    Session::new(Arc::new(model), run.keys.clone()).unwrap()
+}
+
+fn input(run: &Run, fresh: &[SeededCiphertext]) -> Input {
+    Input::new(&run.context, run.keys.id(), fresh.iter().map(|ct| ct.expand(&run.context)).collect())
+}
+
+fn evaluate(session: &Session, input: Input) -> Result<Vec<Ciphertext>, VmError> {
+    session.evaluate(input, &Cancel::default(), &Silent).map(|(result, _)| result)
 }
 
 fn options(memory: u64) -> Options {
@@ -34,19 +52,19 @@ fn options(memory: u64) -> Options {
 
 /// Encrypted evaluation of a packing agrees with direct evaluation under any memory budget, also the second time.
 fn check(program: &CheckedProgram) {
-    let Run { context, key, keys } = setup(program);
-    let input: Vec<f64> = (0..32).map(|i| value(i + 500)).collect();
-    let client = Client::new(program, context.clone(), key).unwrap();
-    let fresh = client.encrypt(&input, &mut SeedSource::deterministic(5)).unwrap();
-    let fresh: Vec<_> = fresh.iter().map(|ct| ct.expand(&context)).collect();
+    let run = setup(program);
+    let values: Vec<f64> = (0..32).map(|i| value(i + 500)).collect();
+    let client = Client::new(program, run.context.clone(), setup(program).key).unwrap();
+    let fresh = client.encrypt(&values, &mut SeedSource::deterministic(5)).unwrap();
     let mut results = Vec::new();
-    let plenty = Machine::new(program, context.clone(), keys.clone(), options(1 << 40)).unwrap();
-    let least = plenty.memory().key_bytes + plenty.memory().working_bytes;
-    for memory in [1 << 40, least, least * 17 / 16 + plenty.memory().plaintext_bytes / 20] {
-        let machine = Machine::new(program, context.clone(), keys.clone(), options(memory)).unwrap();
-        assert!(machine.memory().total() <= memory);
+    let plenty = session(program, &run, 1 << 40).memory();
+    let least = plenty.key_bytes + plenty.working_bytes;
+    for memory in [1 << 40, least, least * 17 / 16 + plenty.plaintext_bytes / 20] {
+        let session = session(program, &run, memory);
+        assert!(session.memory().total() <= memory);
         for _ in 0..2 {
-            let (result, profile) = machine.run(fresh.clone(), &Silent).unwrap();
+            let (result, profile) =
+                session.evaluate(input(&run, &fresh), &Cancel::default(), &Silent).unwrap();
             assert_eq!(profile.events.len(), program.spec().instructions.len());
             results.push(result);
         }
@@ -54,7 +72,7 @@ fn check(program: &CheckedProgram) {
     // Cached or not, the bits are the same.
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
     let found = client.decrypt(&results[0]).unwrap();
-    for (found, expected) in found.iter().zip(expected(&input)) {
+    for (found, expected) in found.iter().zip(expected(&values)) {
         assert!((found - expected).abs() < 1e-3, "{found} instead of {expected}");
     }
 }
@@ -80,14 +98,11 @@ fn complex_diagonals_agree_with_direct_evaluation() {
 
 /// Plaintexts encoded by each of two evaluations on one thread: two may encode the same one at the same time.
 fn n_encoded(program: &CheckedProgram) -> [u64; 2] {
-    let Run { context, key, keys } = setup(program);
-    let client = Client::new(program, context.clone(), key).unwrap();
+    let run = setup(program);
+    let client = Client::new(program, run.context.clone(), setup(program).key).unwrap();
     let fresh = client.encrypt(&[0.25; 32], &mut SeedSource::deterministic(5)).unwrap();
-    let machine = Machine::new(program, context.clone(), keys, options(1 << 40)).unwrap();
-    let run = || {
-        let input = fresh.iter().map(|ct| ct.expand(&context)).collect();
-        machine.run(input, &Silent).unwrap().1.n_encoded
-    };
+    let session = session(program, &run, 1 << 40);
+    let run = || session.evaluate(input(&run, &fresh), &Cancel::default(), &Silent).unwrap().1.n_encoded;
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| {
         let first = run();
         [first, run() - first]
@@ -115,18 +130,14 @@ fn equal_weights_are_encoded_once_per_mask() {
 #[test]
 fn one_and_many_threads_give_the_same_bits() {
     let program = toy_program(Packing::Packed);
-    let Run { context, key, keys } = setup(&program);
-    let client = Client::new(&program, context.clone(), key).unwrap();
+    let run = setup(&program);
+    let client = Client::new(&program, run.context.clone(), setup(&program).key).unwrap();
     let fresh = client.encrypt(&[0.25; 32], &mut SeedSource::deterministic(5)).unwrap();
-    let run = |n_threads: usize| {
+    let with = |n_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-        pool.install(|| {
-            let machine = Machine::new(&program, context.clone(), keys.clone(), options(1 << 40)).unwrap();
-            let input = fresh.iter().map(|ct| ct.expand(&context)).collect();
-            machine.run(input, &Silent).unwrap().0
-        })
+        pool.install(|| evaluate(&session(&program, &run, 1 << 40), input(&run, &fresh)).unwrap())
     };
-    assert!(run(1) == run(3));
+    assert!(with(1) == with(3));
 }
 
 #[test]
@@ -135,31 +146,118 @@ fn missing_key_is_named_before_the_work() {
     let Run { context, key, .. } = setup(&program);
     let mut seeds = SeedSource::deterministic(1);
     let keys = key.evaluation_keys(&context, &KeyRequest::default(), &mut seeds).unwrap();
-    let error = Machine::new(&program, context, keys, options(1 << 40)).unwrap_err();
+    let model = Model::new(&program, context, options(1 << 40)).unwrap();
+    let error = Session::new(Arc::new(model), Arc::new(keys)).unwrap_err();
     assert_eq!(error.to_string(), "the evaluation keys have none for relinearization up to L1");
 }
 
 #[test]
 fn too_little_memory_is_said_before_the_work() {
     let program = toy_program(Packing::Packed);
-    let Run { context, keys, .. } = setup(&program);
-    let error = Machine::new(&program, context, keys, options(1000)).unwrap_err();
+    let Run { context, .. } = setup(&program);
+    let error = Model::new(&program, context, options(1000)).unwrap_err();
     assert!(matches!(error, VmError::TooLittleMemory { budget: 1000, .. }));
 }
 
 #[test]
 fn input_at_another_level_or_of_another_size_is_refused() {
     let program = toy_program(Packing::Packed);
-    let Run { context, key, keys } = setup(&program);
-    let client = Client::new(&program, context.clone(), key).unwrap();
+    let run = setup(&program);
+    let client = Client::new(&program, run.context.clone(), setup(&program).key).unwrap();
     let mut seeds = SeedSource::deterministic(5);
     assert!(matches!(
         client.encrypt(&[0.0; 31], &mut seeds),
         Err(ClientError::TensorLength { found: 31, expected: 32 })
     ));
-    let machine = Machine::new(&program, context.clone(), keys, options(1 << 40)).unwrap();
-    assert!(matches!(machine.run(Vec::new(), &Silent), Err(VmError::InputCount { found: 0, .. })));
-    let fresh = client.encrypt(&[0.0; 32], &mut seeds).unwrap()[0].expand(&context);
-    let lower = fhe_ckks::Evaluator::new(&context).drop_to(&fresh, Level(1)).unwrap();
-    assert!(matches!(machine.run(vec![lower], &Silent), Err(VmError::InputForm { .. })));
+    let session = session(&program, &run, 1 << 40);
+    assert!(matches!(evaluate(&session, input(&run, &[])), Err(VmError::InputCount { found: 0, .. })));
+    let fresh = client.encrypt(&[0.0; 32], &mut seeds).unwrap()[0].expand(&run.context);
+    let lower = fhe_ckks::Evaluator::new(&run.context).drop_to(&fresh, Level(1)).unwrap();
+    let lower = Input::new(&run.context, run.keys.id(), vec![lower]);
+    assert!(matches!(evaluate(&session, lower), Err(VmError::InputForm { .. })));
+}
+
+#[test]
+fn two_clients_share_every_plaintext_and_get_the_bits_they_would_get_alone() {
+    let program = toy_program(Packing::Packed);
+    let runs = [setup_with(&program, 1), setup_with(&program, 2)];
+    let fresh: Vec<_> = [1, 2]
+        .map(|seed| {
+            let Run { context, key, .. } = setup_with(&program, seed);
+            let client = Client::new(&program, context, key).unwrap();
+            client.encrypt(&[0.25; 32], &mut SeedSource::deterministic(5 + seed)).unwrap()
+        })
+        .into();
+    let alone: Vec<_> = runs
+        .iter()
+        .zip(&fresh)
+        .map(|(run, fresh)| evaluate(&session(&program, run, 1 << 40), input(run, fresh)).unwrap())
+        .collect();
+    let model = Arc::new(Model::new(&program, runs[0].context.clone(), options(1 << 40)).unwrap());
+    let sessions = [0, 1].map(|i| Session::new(model.clone(), runs[i].keys.clone()).unwrap());
+    let mut kept = Vec::new();
+    for i in [0, 1, 0, 1] {
+        assert!(evaluate(&sessions[i], input(&runs[i], &fresh[i])).unwrap() == alone[i]);
+        kept.push(model.kept_bytes());
+    }
+    // What the first evaluation encoded is all there ever is: a second client costs its keys only.
+    assert!(kept[0] > 0 && kept[0] == model.plaintext_bytes());
+    assert!(kept.iter().all(|&bytes| bytes == kept[0]), "{kept:?}");
+    let bytes = |session: &Session| session.memory().total();
+    assert_eq!(
+        bytes(&sessions[1]) - sessions[1].memory().key_bytes,
+        bytes(&sessions[0]) - sessions[0].memory().key_bytes
+    );
+}
+
+#[test]
+fn keys_ciphertexts_and_programs_that_do_not_belong_together_are_refused() {
+    let program = toy_program(Packing::Packed);
+    let (mine, other) = (setup_with(&program, 1), setup_with(&program, 2));
+    let session = session(&program, &mine, 1 << 40);
+    let client = Client::new(&program, mine.context.clone(), setup(&program).key).unwrap();
+    let fresh = client.encrypt(&[0.0; 32], &mut SeedSource::deterministic(5)).unwrap();
+    assert!(matches!(evaluate(&session, input(&other, &fresh)), Err(VmError::WrongKey { .. })));
+    let mut spec = program.spec().clone();
+    spec.params.digit_size = if spec.params.digit_size == 1 { 2 } else { 1 };
+    let foreign = CheckedProgram::new(spec).unwrap();
+    let run = setup(&foreign);
+    let model = Arc::new(Model::new(&foreign, run.context.clone(), options(1 << 40)).unwrap());
+    assert!(matches!(Session::new(model, mine.keys.clone()), Err(VmError::WrongParameters { .. })));
+    let foreign =
+        Input::new(&run.context, mine.keys.id(), fresh.iter().map(|ct| ct.expand(&run.context)).collect());
+    assert!(matches!(evaluate(&session, foreign), Err(VmError::WrongParameters { .. })));
+    assert!(matches!(
+        Model::new(&program, run.context, options(1 << 40)),
+        Err(VmError::WrongParameters { .. })
+    ));
+}
+
+#[test]
+fn cancelled_evaluation_ends_before_the_next_layer() {
+    /// Cancels at the first word of the layer that comes second.
+    struct Stop(Cancel, std::sync::Mutex<Vec<String>>);
+    impl Observer for Stop {
+        fn progress(&self, progress: Progress<'_>) {
+            let mut layers = self.1.lock().unwrap();
+            if layers.last().is_none_or(|last| last != progress.layer) {
+                layers.push(progress.layer.to_owned());
+            }
+            if layers.len() == 2 {
+                self.0.cancel();
+            }
+        }
+    }
+    let program = toy_program(Packing::Packed);
+    let run = setup(&program);
+    let client = Client::new(&program, run.context.clone(), setup(&program).key).unwrap();
+    let fresh = client.encrypt(&[0.0; 32], &mut SeedSource::deterministic(5)).unwrap();
+    let session = session(&program, &run, 1 << 40);
+    let cancel = Cancel::default();
+    let stop = Stop(cancel.clone(), Default::default());
+    let result = session.evaluate(input(&run, &fresh), &cancel, &stop);
+    assert!(matches!(result, Err(VmError::Cancelled)), "{result:?}");
+    assert_eq!(stop.1.into_inner().unwrap().len(), 2);
+    // The session is as good as new.
+    evaluate(&session, input(&run, &fresh)).unwrap();
 }

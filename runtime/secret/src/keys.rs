@@ -58,7 +58,7 @@ impl SecretKey {
             .iter()
             .map(|(key_use, level)| Ok((key_use, self.evaluation_key(context, (key_use, level), seeds)?)))
             .collect::<Result<_, CkksError>>()?;
-        Ok(EvaluationKeys::from_parts(self.id(), keys))
+        Ok(EvaluationKeys::from_parts(context, self.id(), keys))
     }
 
     /// A fresh relinearization key.

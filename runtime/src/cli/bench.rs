@@ -25,7 +25,7 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     let options = Options { memory: memory_budget(&args.run), n_evaluations };
     let mut seeds = SeedSource::os();
     let trial = Trial::new(&program.checked, options, &mut seeds)?;
-    note_memory(trial.machine(), quiet);
+    note_memory(trial.session(), quiet);
     let (mut seconds, mut first_seconds, mut max_abs_error) = (Vec::new(), None, 0f64);
     let (mut layers, mut core_seconds) = (Vec::new(), Vec::new());
     for run in 0..n_evaluations {
@@ -46,7 +46,7 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
         }
     }
     let params = program.checked.params();
-    let memory = trial.machine().memory();
+    let memory = trial.session().memory();
     let report = serde_json::json!({
         "median_seconds": median(&seconds),
         "seconds": seconds,

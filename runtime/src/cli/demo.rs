@@ -23,7 +23,7 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
     let options = Options { memory: memory_budget(&args.run), n_evaluations: inputs.len() };
     let mut seeds = SeedSource::os();
     let trial = Trial::new(&program.checked, options, &mut seeds)?;
-    note_memory(trial.machine(), quiet);
+    note_memory(trial.session(), quiet);
     let outcomes = inputs
         .iter()
         .enumerate()
@@ -95,7 +95,7 @@ pub fn run_demo(
         "eval_seconds": outcome.eval_seconds,
         "decrypt_seconds": outcome.decrypt_seconds,
         "threads": rayon::current_num_threads(),
-        "key_bytes": trial.machine().memory().key_bytes,
+        "key_bytes": trial.session().memory().key_bytes,
         "peak_rss_bytes": peak_rss_bytes(),
         "log2_pq": program.params().log2_pq(),
         "is_secure": program.params().is_secure(),
@@ -110,7 +110,7 @@ fn summary(program: &CheckedProgram, trial: &Trial<'_>, outcome: &Outcome) -> St
         (reason, _) => reason.unwrap_or_default(),
     };
     let agree = if best(&outcome.decrypted) == best(&outcome.clear) { "same class" } else { "ANOTHER class" };
-    let memory = trial.machine().memory();
+    let memory = trial.session().memory();
     [
         format!(
             "ring        N = 2^{}, {} levels, {} special prime(s)",

@@ -5,7 +5,7 @@ use std::path::Path;
 use fhe_host::Content;
 use fhe_host::memory::{available_bytes, limit_bytes};
 use fhe_host::show_bytes;
-use fhe_machine::{Machine, Profile};
+use fhe_machine::{Profile, Session};
 
 use super::args::RunArgs;
 use super::error::CliError;
@@ -30,9 +30,9 @@ pub(crate) fn memory_budget(args: &RunArgs) -> u64 {
 }
 
 /// Says what the evaluation is going to need.
-pub(crate) fn note_memory(machine: &Machine<'_>, quiet: bool) {
+pub(crate) fn note_memory(session: &Session, quiet: bool) {
     if !quiet {
-        let memory = machine.memory();
+        let memory = session.memory();
         eprintln!(
             "memory: keys {}, ciphertexts and sums up to {}, cached plaintexts {}",
             show_bytes(memory.key_bytes),

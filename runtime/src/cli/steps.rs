@@ -1,6 +1,7 @@
 //! The four steps between two parties: keygen, encrypt, eval, decrypt.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use fhe_ckks::{Context, key_request};
 use fhe_client::{Client, ClientError};
@@ -8,7 +9,7 @@ use fhe_files::{Ciphertexts, Kind, Stored};
 use fhe_host::WriteError;
 use fhe_host::memory::peak_rss_bytes;
 use fhe_host::show_bytes;
-use fhe_machine::{Machine, Options, Profile, VmError, check_memory};
+use fhe_machine::{Cancel, Input, Model, Options, Profile, Session, VmError, check_memory};
 use fhe_secret::{SecretKey, SeedSource};
 use serde_json::json;
 
@@ -94,14 +95,17 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     }
     let keys = store::read_evaluation_keys(&args.eval_keys, &context)?;
     let n_evaluations = inputs.samples.len();
-    let machine = Machine::new(&program.checked, context.clone(), keys, Options { memory, n_evaluations })?;
-    note_memory(&machine, quiet);
+    let options = Options { memory, n_evaluations };
+    let model = Model::new(&program.checked, context.clone(), options)?;
+    let session = Session::new(Arc::new(model), Arc::new(keys))?;
+    note_memory(&session, quiet);
     let mut profiles = Vec::new();
     let mut results = Vec::new();
     for (i, sample) in inputs.samples.into_iter().enumerate() {
         let bar = Bar::new(&format!("input {} of {n_evaluations}", i + 1), quiet);
         let sample = sample.into_iter().map(|stored| stored.expand(&context)).collect();
-        let (result, profile) = machine.run(sample, &bar)?;
+        let input = Input::new(&context, inputs.key_id, sample);
+        let (result, profile) = session.evaluate(input, &Cancel::default(), &bar)?;
         results.push(result.into_iter().map(Stored::Full).collect());
         profiles.push(profile);
     }

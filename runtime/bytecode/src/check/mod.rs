@@ -32,8 +32,8 @@ use crate::params::{Fingerprint, Level, Params};
 use crate::plan::ExpandedPlan;
 use crate::program::{Prediction, ProgramSpec};
 use crate::scale::Scale;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use budget::Budget;
 use outline::Outline;
@@ -59,13 +59,13 @@ pub struct CheckedMap {
     working_pairs: usize,
 }
 
-/// A program that passed the checker.
+/// A program that passed the checker. Clones share what is large.
 #[derive(Clone, Debug)]
 pub struct CheckedProgram {
-    spec: ProgramSpec,
+    spec: Arc<ProgramSpec>,
     params: Params,
     layouts: Vec<Layout>,
-    maps: Vec<CheckedMap>,
+    maps: Arc<[CheckedMap]>,
     trace: Trace,
     /// Live and working bytes of every instruction.
     memory: Vec<(u64, u64)>,
@@ -93,6 +93,7 @@ impl CheckedProgram {
         }
         let memory = steps::memory(&spec, &params, &maps, &replayed.trace);
         let (trace, output) = (replayed.trace, replayed.output);
+        let (spec, maps) = (Arc::new(spec), maps.into());
         Ok(Self { spec, params, layouts, maps, trace, memory, output, fingerprint: OnceLock::new() })
     }
 
@@ -100,8 +101,9 @@ impl CheckedProgram {
     /// of every layer.
     pub fn set_predictions(&mut self, prediction: Prediction, layers: &[(f64, f64)]) {
         self.fingerprint = OnceLock::new();
-        self.spec.prediction = prediction;
-        for (layer, (seconds, error)) in self.spec.layers.iter_mut().zip(layers) {
+        let spec = Arc::make_mut(&mut self.spec);
+        spec.prediction = prediction;
+        for (layer, (seconds, error)) in spec.layers.iter_mut().zip(layers) {
             (layer.seconds, layer.error) = (*seconds, *error);
         }
     }

@@ -1,4 +1,4 @@
-//! The machine: a program with its keys and plaintexts, ready for any number of inputs.
+//! A session: one client's keys on a model that all clients share.
 //!
 //! Instructions run one after the other; each works on the ciphertexts of its run in parallel, and the operations
 //! below on towers. Nothing depends on the order in which threads finish, so any number of them gives the same bits.
@@ -6,30 +6,22 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use fhe_bytecode::{CheckedProgram, CtRange, MapId, Memory, Op};
+use fhe_bytecode::{CtRange, Fingerprint, MapId, Op};
 use fhe_ring::parallel::*;
 
-use super::cache::{Meter, PlaintextSet, Share, share_budget};
+use super::cancel::Cancel;
 use super::error::VmError;
 use super::linear::MapSource;
-use super::prepare::{PlainStep, Step, prepare, spare_memory};
+use super::model::Model;
+use super::prepare::{PlainStep, Step};
 use super::profile::{Profile, Recorder};
 use super::progress::{Observer, Progress, Ticker};
 use super::registers::RegisterFile;
 use fhe_ckks::linear::{self, Diagonal};
-use fhe_ckks::{Ciphertext, CkksError, Context, EvaluationKeys, Evaluator, Plaintext, key_request};
+use fhe_ckks::{Ciphertext, CkksError, Context, EvaluationKeys, Evaluator, KeyId, Plaintext, key_request};
 
 /// Cannot happen: steps are prepared from the same instructions.
 const MISPREPARED: CkksError = CkksError::Plan("an instruction was prepared as another one");
-
-/// How much the machine may use, and for how long.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// Bytes for keys, ciphertexts and kept plaintexts.
-    pub memory: u64,
-    /// Evaluations to come; plaintexts are kept only if they will be used again.
-    pub n_evaluations: usize,
-}
 
 /// What an evaluation is going to need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,85 +41,95 @@ impl MemoryPlan {
     }
 }
 
-/// A program, its evaluation keys and its plaintexts.
-#[derive(Debug)]
-pub struct Machine<'p> {
-    program: &'p CheckedProgram,
-    context: Arc<Context>,
-    keys: EvaluationKeys,
-    steps: Vec<Step>,
-    sets: Vec<PlaintextSet>,
-    meter: Meter,
-    memory: MemoryPlan,
+/// An encrypted input: its ciphertexts, and what they belong to.
+#[derive(Debug, Clone)]
+pub struct Input {
+    params: Fingerprint,
+    key: KeyId,
+    ciphertexts: Vec<Ciphertext>,
 }
 
-impl<'p> Machine<'p> {
-    /// Prepares a program. Costs no homomorphic operation.
+impl Input {
+    /// Ciphertexts in the order of the input layout, made or read with `context` and encrypted under the secret key `key`.
+    pub fn new(context: &Context, key: KeyId, ciphertexts: Vec<Ciphertext>) -> Self {
+        Self { params: context.params().fingerprint(), key, ciphertexts }
+    }
+}
+
+/// One client's keys on a shared model.
+#[derive(Debug, Clone)]
+pub struct Session {
+    model: Arc<Model>,
+    keys: Arc<EvaluationKeys>,
+}
+
+impl Session {
+    /// Joins keys and model. Costs no homomorphic operation and no memory but the keys.
     ///
     /// # Errors
-    /// If keys are missing or for other parameters, or the memory does not hold keys and ciphertexts.
-    pub fn new(
-        program: &'p CheckedProgram,
-        context: Arc<Context>,
-        keys: EvaluationKeys,
-        options: Options,
-    ) -> Result<Self, VmError> {
-        let (found, expected) = (context.params().fingerprint(), program.params().fingerprint());
+    /// If keys are missing or for other parameters.
+    pub fn new(model: Arc<Model>, keys: Arc<EvaluationKeys>) -> Result<Self, VmError> {
+        let (found, expected) = (keys.params(), model.context.params().fingerprint());
         if found != expected {
             return Err(VmError::WrongParameters { found, expected });
         }
-        if let Some((key_use, level)) = keys.missing(&key_request(&context, program)) {
+        if let Some((key_use, level)) = keys.missing(&key_request(&model.context, &model.program)) {
             return Err(VmError::MissingKey { key_use, level });
         }
-        let (key_bytes, working_bytes) = (keys.bytes(), program.peak_bytes());
-        let spare = spare_memory(Memory { keys: key_bytes, working: working_bytes }, options.memory)?;
-        let steps = prepare(&context, program)?;
-        let demands: Vec<_> = steps.iter().map(|step| step.demand(&context)).collect();
-        let shares = share_budget(&demands, spare, options.n_evaluations);
-        let plaintext_bytes = shares.iter().zip(&demands).map(|(share, demand)| share.bytes(demand)).sum();
-        let sets =
-            steps.iter().zip(shares).map(|(step, share)| plaintext_set(&context, step, share)).collect();
-        let memory = MemoryPlan { key_bytes, working_bytes, plaintext_bytes };
-        Ok(Self { program, context, keys, steps, sets, meter: Meter::default(), memory })
+        Ok(Self { model, keys })
     }
 
-    /// What the evaluations need.
+    /// What the evaluations need, plaintexts of all clients included.
     pub fn memory(&self) -> MemoryPlan {
-        self.memory
+        MemoryPlan {
+            key_bytes: self.keys.bytes(),
+            working_bytes: self.model.working_bytes(),
+            plaintext_bytes: self.model.plaintext_bytes(),
+        }
     }
 
     /// The keys.
-    pub fn keys(&self) -> &EvaluationKeys {
+    pub fn keys(&self) -> &Arc<EvaluationKeys> {
         &self.keys
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
     }
 
     /// Evaluates the program on one encrypted input.
     ///
     /// # Errors
-    /// If the input does not fit the program, or an instruction is refused.
-    pub fn run(
+    /// If the input does not fit keys and program, the evaluation is cancelled, or an instruction is refused.
+    pub fn evaluate(
         &self,
-        input: Vec<Ciphertext>,
+        input: Input,
+        cancel: &Cancel,
         observer: &dyn Observer,
     ) -> Result<(Vec<Ciphertext>, Profile), VmError> {
         self.check_input(&input)?;
-        let mut input = Some(input);
+        let mut input = Some(input.ciphertexts);
         let mut registers = RegisterFile::default();
         let mut output = Vec::new();
         let mut recorder = Recorder::new();
         let weights = self.weights();
         let mut done = 0.0;
-        for (index, instruction) in self.program.spec().instructions.iter().enumerate() {
+        for (index, instruction) in self.model.program.spec().instructions.iter().enumerate() {
+            if cancel.is_cancelled() {
+                return Err(VmError::Cancelled);
+            }
             let layer = self.layer_name(index);
-            let cached_bytes = self.meter.cached_bytes();
+            let cached_bytes = self.model.meter.cached_bytes();
             let at_start = Progress { layer, fraction: done, elapsed: recorder.elapsed(), cached_bytes };
             observer.progress(at_start);
             let ticker = Ticker {
                 observer,
+                cancel,
                 at_start,
                 began: recorder.began(),
                 weight: weights[index],
-                n_parts: self.steps[index].demand(&self.context).n_uses,
+                n_parts: self.model.steps[index].demand(&self.model.context).n_uses,
                 n_done: AtomicUsize::new(0),
             };
             recorder
@@ -141,25 +143,41 @@ impl<'p> Machine<'p> {
                     }
                     op => self.compute(index, op, &mut registers),
                 })
-                .map_err(|cause| VmError::Instruction {
-                    instruction: index,
-                    name: instruction.op.name(),
-                    layer: layer.to_owned(),
-                    cause,
+                .map_err(|cause| match cause {
+                    CkksError::Cancelled => VmError::Cancelled,
+                    cause => VmError::Instruction {
+                        instruction: index,
+                        name: instruction.op.name(),
+                        layer: layer.to_owned(),
+                        cause,
+                    },
                 })?;
             done += weights[index];
         }
-        let (encode_seconds, n_encoded) = self.meter.encoded();
+        let (encode_seconds, n_encoded) = self.model.meter.encoded();
         Ok((output, recorder.finish(encode_seconds, n_encoded)))
     }
 
-    fn check_input(&self, input: &[Ciphertext]) -> Result<(), VmError> {
-        let expected = self.program.input_layout().n_cts();
+    fn check_input(&self, input: &Input) -> Result<(), VmError> {
+        let (found, expected) = (input.params, self.keys.params());
+        if found != expected {
+            return Err(VmError::WrongParameters { found, expected });
+        }
+        let (found, expected) = (input.key, self.keys.id());
+        if found != expected {
+            return Err(VmError::WrongKey { found, expected });
+        }
+        let input = &input.ciphertexts;
+        let expected = self.model.program.input_layout().n_cts();
         if input.len() != expected {
             return Err(VmError::InputCount { found: input.len(), expected });
         }
-        let spec = &self.program.spec().input;
-        match input.iter().find(|ct| ct.level() != spec.level || !ct.scale().agrees(spec.scale)) {
+        let spec = &self.model.program.spec().input;
+        let fits = |ct: &Ciphertext| {
+            let is_whole = ct.is_relinearized_in(&self.model.context);
+            is_whole && ct.level() == spec.level && ct.scale().agrees(spec.scale)
+        };
+        match input.iter().find(|ct| !fits(ct)) {
             Some(ct) => Err(VmError::InputForm {
                 found_level: ct.level(),
                 found_scale: ct.scale(),
@@ -172,7 +190,7 @@ impl<'p> Machine<'p> {
 
     /// Instructions that compute: source registers stay, destinations are new.
     fn compute(&self, index: usize, op: &Op, registers: &mut RegisterFile) -> Result<(), CkksError> {
-        let evaluator = Evaluator::new(&self.context);
+        let evaluator = Evaluator::new(&self.model.context);
         let relin = || self.keys.relin().ok_or(CkksError::Malformed { what: "relinearization key" });
         let one = |src: CtRange, f: &(dyn Fn(&Ciphertext) -> Result<Ciphertext, CkksError> + Sync)| {
             registers.run(src)?.par_iter().map(|&ct| f(ct)).collect::<Result<Vec<_>, _>>()
@@ -184,7 +202,7 @@ impl<'p> Machine<'p> {
                 let (a, b) = (registers.run(a)?, registers.run(b)?);
                 a.par_iter().zip(b).map(|(&a, b)| f(a, b)).collect::<Result<Vec<_>, _>>()
             };
-        let (dst, result) = match (op, &self.steps[index]) {
+        let (dst, result) = match (op, &self.model.steps[index]) {
             (Op::AddPlain { dst, src, .. }, Step::Plain(step)) => {
                 (dst, self.plain(index, step, &registers.run(*src)?, |ct, p| evaluator.add_plain(ct, p))?)
             }
@@ -216,7 +234,7 @@ impl<'p> Machine<'p> {
 
     /// Results under the scale that the checker computed, so that rounding never adds up from level to level.
     fn settled(&self, index: usize, result: Vec<Ciphertext>) -> Result<Vec<Ciphertext>, CkksError> {
-        let Some(fact) = self.program.fact(index) else { return Ok(result) };
+        let Some(fact) = self.model.program.fact(index) else { return Ok(result) };
         result.into_iter().map(|ct| ct.with_scale(fact.scale)).collect()
     }
 
@@ -228,16 +246,16 @@ impl<'p> Machine<'p> {
         ticker: Ticker<'_>,
         registers: &mut RegisterFile,
     ) -> Result<Vec<Ciphertext>, CkksError> {
-        let Step::Linear(step, _) = &self.steps[index] else { return Err(MISPREPARED) };
+        let Step::Linear(step, _) = &self.model.steps[index] else { return Err(MISPREPARED) };
         let source = MapSource {
-            context: &self.context,
+            context: &self.model.context,
             step,
-            diagonals: &self.program.map(map).diagonals,
-            set: &self.sets[index],
-            meter: &self.meter,
+            diagonals: &self.model.program.map(map).diagonals,
+            set: &self.model.sets[index],
+            meter: &self.model.meter,
             ticker,
         };
-        let evaluator = Evaluator::new(&self.context);
+        let evaluator = Evaluator::new(&self.model.context);
         registers.with_runs(src, |inputs| {
             linear::evaluate(&evaluator, inputs, step.plan(), &source, self.keys.rotations())
         })
@@ -250,12 +268,12 @@ impl<'p> Machine<'p> {
         operands: &[&Ciphertext],
         apply: impl Fn(&Ciphertext, &Plaintext) -> Result<Ciphertext, CkksError> + Sync,
     ) -> Result<Vec<Ciphertext>, CkksError> {
-        let basis = self.context.basis(step.level);
-        let encoder = self.context.encoder();
+        let basis = self.model.context.basis(step.level);
+        let encoder = self.model.context.encoder();
         let one = |(i, operand): (usize, &&Ciphertext)| {
             let vector = step.vectors.get(i).ok_or(CkksError::Plan("a constant has too few vectors"))?;
             let encode = || encoder.round(vector, step.scale);
-            match self.sets[index].get(&self.context, &self.meter, i, encode)? {
+            match self.model.sets[index].get(&self.model.context, &self.model.meter, i, encode)? {
                 Diagonal::Plaintext(plain) => apply(operand, &plain),
                 Diagonal::Encoding(encoding) => apply(operand, &encoder.transform(&encoding, basis)),
             }
@@ -263,15 +281,15 @@ impl<'p> Machine<'p> {
         operands.par_iter().enumerate().map(one).collect()
     }
 
-    fn layer_name(&self, index: usize) -> &'p str {
-        let spec = self.program.spec();
+    fn layer_name(&self, index: usize) -> &str {
+        let spec = self.model.program.spec();
         let layer = spec.instructions[index].layer;
         spec.layers.get(layer.index()).map_or("", |layer| &layer.name)
     }
 
     /// Part of the work of each instruction: the predicted time of its layer, spread over what takes long.
     fn weights(&self) -> Vec<f64> {
-        let spec = self.program.spec();
+        let spec = self.model.program.spec();
         let is_heavy = |op: &Op| matches!(op, Op::Linear { .. } | Op::Square { .. } | Op::Mul { .. });
         let mut n_heavy = vec![0usize; spec.layers.len()];
         for instruction in spec.instructions.iter().filter(|i| is_heavy(&i.op)) {
@@ -289,13 +307,5 @@ impl<'p> Machine<'p> {
         let total: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|weight| *weight /= total.max(f64::MIN_POSITIVE));
         weights
-    }
-}
-
-fn plaintext_set(context: &Context, step: &Step, share: Share) -> PlaintextSet {
-    match step {
-        Step::Linear(linear, level) => linear.plaintext_set(context, *level, share),
-        Step::Plain(plain) => PlaintextSet::new(share, context.basis(plain.level)),
-        Step::Bare => PlaintextSet::new(share, context.basis(fhe_bytecode::Level(0))),
     }
 }
