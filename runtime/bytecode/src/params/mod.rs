@@ -24,6 +24,10 @@ pub const MIN_TOY_LOG_N: u32 = 5;
 /// More towers than any secure chain can have; bounds what a file may ask for.
 pub const MAX_TOWERS: usize = 256;
 
+/// Version of what numbers in files mean beyond the parameters: the root of unity, the order of residues and the
+/// growth of seeds (`docs/FILES.md`). Part of every fingerprint, so files of different versions do not mix.
+pub const ARITHMETIC_VERSION: u32 = 1;
+
 /// Index of one RNS prime of the chain, counted from the one that survives every rescale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -304,7 +308,7 @@ impl Params {
         2 * 8 * (level.n_towers() + self.spec.special_primes.len()) as u64 * self.n() as u64
     }
 
-    /// Hash of every field, flags included.
+    /// Hash of every field, flags included, and of [`ARITHMETIC_VERSION`].
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -320,7 +324,7 @@ fn log2_product(primes: &[u64]) -> f64 {
 }
 
 fn fingerprint(spec: &ParamsSpec) -> Fingerprint {
-    let mut hasher = blake3::Hasher::new_derive_key("fhec 1 parameters");
+    let mut hasher = blake3::Hasher::new_derive_key(&format!("fhec {ARITHMETIC_VERSION} parameters"));
     let mut word = |value: u64| {
         hasher.update(&value.to_le_bytes());
     };
