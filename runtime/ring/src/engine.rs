@@ -1,16 +1,20 @@
-//! Who computes a transform: the library (any prime), or our kernels in double precision (primes below 2^50).
+//! Who computes a transform: our kernels in double precision (primes below 2^50), the library (any prime), or
+//! plain integer arithmetic (any prime and size).
 //!
-//! All engines give the same bits.
+//! All engines give the same bits for the root that they are given. The library picks its root itself, so it serves
+//! only where that is the same one.
 
 use super::ahead::Ahead;
 use super::kernels::Instructions;
 use super::modulus::Modulus;
+use super::plain_ntt::PlainNtt;
 use super::scalar::{Conversion, End};
 #[cfg(target_arch = "x86_64")]
 use super::simd;
 
 #[derive(Clone, Debug)]
 pub(super) enum Engine {
+    Plain(PlainNtt),
     Library(concrete_ntt::prime64::Plan),
     #[cfg(target_arch = "x86_64")]
     Four(simd::FmaNtt<simd::Avx2>),
@@ -20,39 +24,44 @@ pub(super) enum Engine {
 
 impl Engine {
     /// The fastest engine that the instructions allow, for ψ = `root`.
-    #[cfg(target_arch = "x86_64")]
-    pub(super) fn choose(
-        plan: concrete_ntt::prime64::Plan,
-        q: Modulus,
-        n: usize,
-        root: u64,
-        instructions: Instructions,
-    ) -> Self {
+    pub(super) fn choose(q: Modulus, n: usize, root: u64, instructions: Instructions) -> Self {
+        if instructions == Instructions::Scalar {
+            return Self::Plain(PlainNtt::new(q, n, root));
+        }
+        #[cfg(target_arch = "x86_64")]
         match instructions.width(q) {
             Some(simd::Width::Four(s)) if n >= simd::FmaNtt::<simd::Avx2>::MIN_SIZE => {
-                Self::Four(simd::FmaNtt::new(s, q, n, root))
+                return Self::Four(simd::FmaNtt::new(s, q, n, root));
             }
             Some(simd::Width::Eight(s)) if n >= simd::FmaNtt::<simd::Avx512>::MIN_SIZE => {
-                Self::Eight(simd::FmaNtt::new(s, q, n, root))
+                return Self::Eight(simd::FmaNtt::new(s, q, n, root));
             }
-            _ => Self::Library(plan),
+            _ => {}
         }
+        Self::library(q, n, root).unwrap_or_else(|| Self::Plain(PlainNtt::new(q, n, root)))
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
-    pub(super) fn choose(
-        plan: concrete_ntt::prime64::Plan,
-        _: Modulus,
-        _: usize,
-        _: u64,
-        _: Instructions,
-    ) -> Self {
-        Self::Library(plan)
+    /// The library, if it has this size and means the same by a transform as we do.
+    pub(super) fn library(q: Modulus, n: usize, root: u64) -> Option<Self> {
+        let plan = concrete_ntt::prime64::Plan::try_new(n, q.value())?;
+        let mut found = vec![0; n];
+        found[1] = 1;
+        plan.fwd(&mut found);
+        // The transform of X has every odd power of ψ, at the places that the order says.
+        let (mut power, squared) = (root, q.mul(root, root));
+        for k in 0..n {
+            if found[k.reverse_bits() >> (usize::BITS - n.trailing_zeros())] != power {
+                return None;
+            }
+            power = q.mul(power, squared);
+        }
+        Some(Self::Library(plan))
     }
 
     /// Short name, for benches.
     pub(super) fn name(&self) -> &'static str {
         match self {
+            Self::Plain(_) => "plain",
             Self::Library(plan) if plan.use_ifma() => "library-ifma",
             Self::Library(_) => "library",
             #[cfg(target_arch = "x86_64")]
@@ -65,6 +74,7 @@ impl Engine {
     /// Coefficients in [0, q) to values in [0, q).
     pub(super) fn forward(&self, buf: &mut [u64]) {
         match self {
+            Self::Plain(plan) => plan.forward(buf),
             Self::Library(plan) => plan.fwd(buf),
             #[cfg(target_arch = "x86_64")]
             Self::Four(plan) => plan.forward(buf),
@@ -76,7 +86,7 @@ impl Engine {
     /// Integral coefficients in [-q, q] to residues or doubles, if the engine takes doubles.
     pub(super) fn forward_f64(&self, out: &mut [u64], coeffs: &[f64], doubles: bool) -> bool {
         match self {
-            Self::Library(_) => return false,
+            Self::Plain(_) | Self::Library(_) => return false,
             #[cfg(target_arch = "x86_64")]
             Self::Four(plan) => plan.forward_f64(out, coeffs, doubles),
             #[cfg(target_arch = "x86_64")]
@@ -88,7 +98,7 @@ impl Engine {
     /// Entries that can be finished apart from the others, if the engine works like that.
     pub(super) fn piece(&self) -> Option<usize> {
         match self {
-            Self::Library(_) => None,
+            Self::Plain(_) | Self::Library(_) => None,
             #[cfg(target_arch = "x86_64")]
             Self::Four(plan) => Some(plan.piece()),
             #[cfg(target_arch = "x86_64")]
@@ -104,7 +114,7 @@ impl Engine {
         ahead: &mut Ahead<'_>,
     ) -> bool {
         match self {
-            Self::Library(_) => return false,
+            Self::Plain(_) | Self::Library(_) => return false,
             #[cfg(target_arch = "x86_64")]
             Self::Four(plan) => plan.begin_converted(out, from, ahead),
             #[cfg(target_arch = "x86_64")]
@@ -116,7 +126,7 @@ impl Engine {
     /// Finishes piece `i` of what the engine has begun.
     pub(super) fn finish_piece(&self, i: usize, piece: &mut [u64], end: End<'_>, ahead: &mut Ahead<'_>) {
         match self {
-            Self::Library(_) => unreachable!("the library begins nothing"),
+            Self::Plain(_) | Self::Library(_) => unreachable!("it has begun nothing"),
             #[cfg(target_arch = "x86_64")]
             Self::Four(plan) => plan.finish_piece(i, piece, end, ahead),
             #[cfg(target_arch = "x86_64")]
@@ -127,18 +137,28 @@ impl Engine {
     /// Values in [0, q) to coefficients in [0, q), times `factor`. The values are in `buf` unless given apart.
     pub(super) fn inverse(&self, q: Modulus, buf: &mut [u64], values: Option<&[u64]>, factor: u64) {
         match self {
-            Self::Library(plan) => {
-                if let Some(values) = values {
-                    buf.copy_from_slice(values);
-                }
-                plan.inv(buf);
-                let scale = q.shoup(q.mul(q.inv(buf.len() as u64 % q.value()), factor));
-                buf.iter_mut().for_each(|x| *x = q.mul_shoup(*x, scale));
-            }
+            Self::Plain(plan) => unscaled_inverse(|buf| plan.inverse(buf), q, buf, values, factor),
+            Self::Library(plan) => unscaled_inverse(|buf| plan.inv(buf), q, buf, values, factor),
             #[cfg(target_arch = "x86_64")]
             Self::Four(plan) => plan.inverse(buf, values, factor),
             #[cfg(target_arch = "x86_64")]
             Self::Eight(plan) => plan.inverse(buf, values, factor),
         }
     }
+}
+
+/// The inverse transform times `factor` from one that does not divide by the size.
+fn unscaled_inverse(
+    transform: impl Fn(&mut [u64]),
+    q: Modulus,
+    buf: &mut [u64],
+    values: Option<&[u64]>,
+    factor: u64,
+) {
+    if let Some(values) = values {
+        buf.copy_from_slice(values);
+    }
+    transform(buf);
+    let scale = q.shoup(q.mul(q.inv(buf.len() as u64 % q.value()), factor));
+    buf.iter_mut().for_each(|x| *x = q.mul_shoup(*x, scale));
 }

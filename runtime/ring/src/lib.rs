@@ -17,7 +17,9 @@ pub mod modulus;
 pub mod ntt;
 pub mod packed;
 pub mod parallel;
+mod plain_ntt;
 pub mod poly;
+mod root;
 pub mod scalar;
 pub mod shared;
 #[allow(unsafe_code)]

@@ -1,7 +1,7 @@
 //! The negacyclic transform of one prime: coefficients in order to values in bit-reversed order.
 //!
-//! Entry i of the transform of f is f(ψ^(2·rev(i)+1)), where ψ is the root of order 2N that the library picks
-//! and rev reverses log2 N bits. The inverse divides by N.
+//! Entry i of the transform of f is f(ψ^(2·rev(i)+1)), where ψ is the root of order 2N that [`super::root`] fixes
+//! and rev reverses log2 N bits. The inverse divides by N. Files hold such values, so none of it may change.
 
 use std::sync::OnceLock;
 
@@ -9,6 +9,7 @@ use super::ahead::Ahead;
 use super::engine::Engine;
 use super::kernels::{Instructions, Kernels};
 use super::modulus::Modulus;
+use super::root::root_of_unity;
 use super::scalar::{self, Conversion, End};
 
 /// Entries of a piece where the engine has none of its own, at most.
@@ -32,20 +33,19 @@ pub struct Ntt {
     root: u64,
     instructions: Instructions,
     /// `smaller[k]` transforms n/2^(k+1) coefficients with the root ψ^(2^(k+1)); made on first use.
-    smaller: Vec<OnceLock<Option<Box<Ntt>>>>,
+    smaller: Vec<OnceLock<Box<Ntt>>>,
 }
 
 impl Ntt {
-    /// A plan, or none when the prime has no root of order 2n.
+    /// A plan for n ≥ 2 coefficients, or none when the modulus is no prime with a root of order 2n.
     pub fn new(modulus: Modulus, n: usize, instructions: Instructions) -> Option<Self> {
-        let plan = concrete_ntt::prime64::Plan::try_new(n, modulus.value())?;
-        // The transform of X is ψ at entry 0, which tells the root without knowing how it was picked.
-        let mut x = vec![0; n];
-        x[1] = 1;
-        plan.fwd(&mut x);
-        let engine = Engine::choose(plan, modulus, n, x[0], instructions);
-        let smaller = (0..n.trailing_zeros()).map(|_| OnceLock::new()).collect();
-        Some(Self { engine, modulus, n, root: x[0], instructions, smaller })
+        Some(Self::with_root(modulus, n, root_of_unity(modulus, 2 * n)?, instructions))
+    }
+
+    fn with_root(modulus: Modulus, n: usize, root: u64, instructions: Instructions) -> Self {
+        let engine = Engine::choose(modulus, n, root, instructions);
+        let smaller = (1..n.trailing_zeros()).map(|_| OnceLock::new()).collect();
+        Self { engine, modulus, n, root, instructions, smaller }
     }
 
     /// The number of coefficients.
@@ -78,15 +78,13 @@ impl Ntt {
         max: f64,
         doubles: bool,
     ) -> bool {
-        let plan = self.subring(out.len()).unwrap_or(self);
-        if out.len() == plan.n && max <= self.modulus.value() as f64 {
-            // The engine may take doubles as they are.
-            if plan.engine.forward_f64(out, coeffs, doubles) {
-                return doubles;
-            }
+        let plan = self.subring(out.len());
+        // The engine may take doubles as they are.
+        if max <= self.modulus.value() as f64 && plan.engine.forward_f64(out, coeffs, doubles) {
+            return doubles;
         }
         kernels.reduce_f64(out, coeffs);
-        self.forward_subring(out);
+        plan.forward(out);
         false
     }
 
@@ -142,34 +140,20 @@ impl Ntt {
     /// # Panics
     /// When the length does not divide the size.
     pub fn forward_subring(&self, buf: &mut [u64]) {
-        assert!(buf.len() >= 2 && self.n.is_multiple_of(buf.len()), "no such subring");
-        let run = self.n / buf.len();
-        if run == 1 {
-            return self.forward(buf);
-        }
-        match self.subring(buf.len()) {
-            Some(plan) => plan.forward(buf),
-            // Too small for the library, or it picked another root there: transform in full.
-            None => {
-                let mut full = vec![0; self.n];
-                full.iter_mut().step_by(run).zip(&*buf).for_each(|(x, &c)| *x = c);
-                self.forward(&mut full);
-                buf.iter_mut().zip(full.iter().step_by(run)).for_each(|(x, &v)| *x = v);
-            }
-        }
+        self.subring(buf.len()).forward(buf);
     }
 
-    /// The plan for `size` < n coefficients with the matching root, if the library has it.
-    fn subring(&self, size: usize) -> Option<&Ntt> {
+    /// The plan for `size` coefficients of polynomials in X^(n/size).
+    fn subring(&self, size: usize) -> &Ntt {
+        assert!(size >= 2 && self.n.is_multiple_of(size), "no such subring");
         let run = self.n / size;
-        if run < 2 {
-            return None;
+        if run == 1 {
+            return self;
         }
-        let smaller = self.smaller[run.trailing_zeros() as usize - 1].get_or_init(|| {
-            let plan = Self::new(self.modulus, self.n / run, self.instructions)?;
-            (plan.root == self.modulus.pow(self.root, run as u64)).then(|| Box::new(plan))
-        });
-        smaller.as_deref()
+        self.smaller[run.trailing_zeros() as usize - 1].get_or_init(|| {
+            let root = self.modulus.pow(self.root, run as u64);
+            Box::new(Self::with_root(self.modulus, size, root, self.instructions))
+        })
     }
 
     /// Values in [0, q) to coefficients in [0, q).

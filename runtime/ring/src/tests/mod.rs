@@ -1,7 +1,9 @@
 //! Kernels against their scalar twins and transforms against schoolbook products.
 
 mod convert;
+mod coverage;
 mod kernels;
+mod known;
 mod shared;
 mod transform;
 
