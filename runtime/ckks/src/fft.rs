@@ -2,7 +2,10 @@
 //!
 //! Slot j of a real vector is the value of the polynomial at ζ^(5^j), ζ = exp(iπ/N). With z of size p, a power
 //! of two, the coefficients k and k + p of a polynomial in X^(slots/p) are the real and imaginary parts
-//! of entry k of the inverse transform. No operation is contracted, so results do not depend on the CPU.
+//! of entry k of the inverse transform. Tables come from integers ([`super::circle`]) and no operation is contracted,
+//! so results do not depend on the CPU or the platform's mathematical functions.
+
+use super::circle::Circle;
 
 /// Twiddle tables for one ring degree.
 #[derive(Debug)]
@@ -27,17 +30,13 @@ pub(super) struct Complex {
 impl Fft {
     /// Tables for ring degree `n`.
     pub(super) fn new(n: usize) -> Self {
+        let circle = Circle::new(2 * n);
         let layers = (0..(n / 2).trailing_zeros())
             .map(|k| {
                 let order = 8usize << k;
-                let mut power = 1;
-                let (cos, sin) = (0..1usize << k)
-                    .map(|_| {
-                        let angle = 2.0 * std::f64::consts::PI * power as f64 / order as f64;
-                        power = power * 5 % order;
-                        (angle.cos(), angle.sin())
-                    })
-                    .unzip();
+                let powers = std::iter::successors(Some(1), |power| Some(power * 5 % order));
+                let (cos, sin) =
+                    powers.take(1 << k).map(|power| circle.point(power * (2 * n / order))).unzip();
                 Layer { cos, sin }
             })
             .collect();

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod ciphertext;
+mod circle;
 mod context;
 mod encoder;
 mod error;
