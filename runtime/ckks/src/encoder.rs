@@ -186,16 +186,14 @@ impl<'a> MixedRadix<'a> {
         Self { moduli, inverses }
     }
 
-    /// Small numbers end early: once all remaining residues are zero, so are the digits.
+    /// Small numbers take as long as large ones: the time does not tell what was decrypted.
     fn centered(&self, residues: &mut [u64]) -> f64 {
         let (mut value, mut radix) = (0.0, 1.0);
         for i in 0..residues.len() {
-            if residues[i..].iter().all(|&r| r == 0) {
-                break;
-            }
             let digit = self.moduli[i].center(residues[i]);
             value += digit as f64 * radix;
-            radix *= self.moduli[i].value() as f64;
+            // A radix that a double cannot hold has digits of zero, and zero times infinity is no number.
+            radix = f64::min(radix * self.moduli[i].value() as f64, f64::MAX);
             for (j, &inverse) in (i + 1..).zip(&self.inverses[i]) {
                 let q = self.moduli[j];
                 residues[j] = q.mul(q.sub(residues[j], q.reduce_i64(digit)), inverse);

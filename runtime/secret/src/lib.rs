@@ -35,3 +35,6 @@ mod secret_key;
 
 pub use random::SeedSource;
 pub use secret_key::SecretKey;
+
+#[cfg(test)]
+mod tests;

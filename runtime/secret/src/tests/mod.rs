@@ -1,0 +1,29 @@
+//! What samplers give and how long secrets take, for which no public interface would do.
+
+mod samplers;
+mod timing;
+
+use std::sync::Arc;
+
+use fhe_bytecode::{Params, ParamsSpec};
+use fhe_ckks::Context;
+use fhe_ring::kernels::Instructions;
+
+use crate::SeedSource;
+
+/// A ring of 4096 with three towers of 50, 38 and 60 bits and a special prime.
+fn context() -> Arc<Context> {
+    let params = Params::new(ParamsSpec {
+        log_n: 12,
+        towers: vec![1_125_899_904_679_937, 274_876_334_081, 1_152_921_504_606_584_833],
+        special_primes: vec![140_737_487_306_753],
+        digit_size: 1,
+        insecure: true,
+        toy: true,
+    });
+    Context::with_instructions(params.unwrap(), Instructions::Best).unwrap()
+}
+
+fn seeds() -> SeedSource {
+    SeedSource::deterministic(14)
+}
