@@ -1,6 +1,7 @@
 //! Tests of the scheme at toy sizes, against clear vectors.
 
 mod chain;
+mod known;
 mod linear;
 mod noise;
 mod operations;
