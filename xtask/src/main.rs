@@ -7,6 +7,7 @@ mod bless;
 mod check;
 mod demo;
 mod docs;
+mod evidence;
 mod fuzz;
 mod golden;
 mod models;
@@ -36,6 +37,8 @@ enum Command {
     Docs(docs::Args),
     /// Accept the current output as the new snapshots
     Bless,
+    /// Run the checks that need time, an idle machine or tools that not everyone has
+    Evidence(evidence::Args),
     /// Feed changed files to every reader
     Fuzz(fuzz::Args),
     /// Rewrite the golden and corrupt program files
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Docs(args) => docs::run(&args),
         Command::Bless => bless::run(),
+        Command::Evidence(args) => evidence::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Golden => golden::run(),
         Command::Slow(args) => slow::run(&args),

@@ -1,0 +1,151 @@
+//! `cargo xtask evidence`: the checks that are no part of CI, because they need time, an idle machine or tools that not everyone
+//! has. `docs/notes/reliability.md` has what they gave.
+
+use std::io;
+use std::process::{Command, Stdio};
+
+use clap::ValueEnum;
+
+use crate::workspace;
+
+/// The target of the sanitizers.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// Where instrumented builds go, apart from the usual ones.
+const BUILD: (&str, &str) = ("CARGO_TARGET_DIR", "target/evidence");
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which checks; all that have their tools, if none is named
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Step {
+    /// Known answers, computed again from the documents (python3)
+    Known,
+    /// The security table, computed again (python3)
+    Security,
+    /// Whether time tells secrets (an idle machine)
+    Timing,
+    /// The vector kernels under the address sanitizer (nightly)
+    Asan,
+    /// Readers and scalar arithmetic under Miri (nightly, miri)
+    Miri,
+    /// Mutants of checker and readers (cargo-mutants)
+    Mutants,
+    /// Known weaknesses of dependencies (cargo-deny and its database)
+    Advisories,
+}
+
+pub(crate) fn run(args: &Args) -> io::Result<()> {
+    let asked = !args.steps.is_empty();
+    let steps = if asked { &args.steps } else { Step::value_variants() };
+    let mut skipped = Vec::new();
+    for &step in steps {
+        let name = step.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string());
+        if !asked && !step.has_tools() {
+            skipped.push(name);
+            continue;
+        }
+        println!("== {name}");
+        step.run()?;
+    }
+    if !skipped.is_empty() {
+        println!("skipped, because a tool is missing: {}", skipped.join(", "));
+    }
+    Ok(())
+}
+
+impl Step {
+    /// Whether the command that the step needs answers.
+    fn has_tools(self) -> bool {
+        let (program, args): (&str, &[&str]) = match self {
+            Self::Known | Self::Security => ("python3", &["--version"]),
+            Self::Timing => return true,
+            Self::Asan => ("cargo", &["+nightly", "--version"]),
+            Self::Miri => ("cargo", &["+nightly", "miri", "--version"]),
+            Self::Mutants => ("cargo", &["mutants", "--version"]),
+            Self::Advisories => ("cargo", &["deny", "--version"]),
+        };
+        let status = Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    }
+
+    fn run(self) -> io::Result<()> {
+        match self {
+            Self::Known => repeat(
+                "docs/notes/known_answers.py",
+                &["runtime/ring/src/tests/known.rs", "runtime/secret/tests/scheme/known.rs"],
+                |line| line.split_whitespace().filter(|word| is_hash(word)).map(str::to_string).collect(),
+            ),
+            Self::Security => {
+                repeat("docs/notes/security_estimate.py", &["docs/notes/security-table.md"], |line| {
+                    // The page has a column more in its second table.
+                    let row = line.strip_prefix("| 2^").map(|_| line.trim_end_matches(" |").to_string());
+                    row.into_iter().collect()
+                })
+            }
+            Self::Timing => {
+                let test = ["test", "--release", "-p", "fhe-secret", "--lib", "timing", "--"];
+                let how = ["--ignored", "--nocapture", "--test-threads=1"];
+                workspace::run("cargo", &[&test[..], &how].concat(), &[])
+            }
+            Self::Asan => {
+                let test = ["+nightly", "test", "--release", "--target", TARGET, "-p", "fhe-ring", "--lib"];
+                workspace::run("cargo", &test, &[("RUSTFLAGS", "-Zsanitizer=address"), BUILD])
+            }
+            Self::Miri => miri(),
+            Self::Mutants => workspace::run("cargo", &["mutants"], &[]),
+            Self::Advisories => workspace::run("cargo", &["deny", "check", "advisories"], &[]),
+        }
+    }
+}
+
+/// The tests that Miri can run in minutes: small sizes, no vectors.
+fn miri() -> io::Result<()> {
+    let suites: [(&str, &[&str]); 3] = [
+        ("fhe-ring", &["modulus::", "packed::", "root::", "buffer::", "ahead::", "tests::shared"]),
+        ("fhe-bytecode", &["codec::tests", "params::tests", "layout::tests"]),
+        ("fhe-files", &["header", "codec"]),
+    ];
+    for (package, filters) in suites {
+        let test = ["+nightly", "miri", "test", "-p", package, "--lib", "--"];
+        workspace::run(
+            "cargo",
+            &[&test[..], filters].concat(),
+            &[("MIRIFLAGS", "-Zmiri-disable-isolation"), BUILD],
+        )?;
+    }
+    Ok(())
+}
+
+/// Runs a script; what `facts` finds in its lines must stand in one of the files.
+fn repeat(script: &str, files: &[&str], facts: impl Fn(&str) -> Vec<String>) -> io::Result<()> {
+    let output = Command::new("python3").arg(script).current_dir(workspace::root()).output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!("{script}: {}", String::from_utf8_lossy(&output.stderr))));
+    }
+    let texts = files
+        .iter()
+        .map(|file| std::fs::read_to_string(workspace::root().join(file)))
+        .collect::<io::Result<Vec<_>>>()?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let facts: Vec<String> = printed.lines().flat_map(facts).collect();
+    if facts.is_empty() {
+        return Err(io::Error::other(format!("{script} prints nothing to compare")));
+    }
+    match facts.iter().find(|fact| !texts.iter().any(|text| text.contains(fact.as_str()))) {
+        Some(fact) => {
+            Err(io::Error::other(format!("{script} gives {fact}, which {} lack", files.join(" and "))))
+        }
+        None => {
+            println!("{script}: all {} results stand in {}", facts.len(), files.join(" and "));
+            Ok(())
+        }
+    }
+}
+
+/// A hash of 32 bytes in hexadecimal.
+fn is_hash(word: &str) -> bool {
+    word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
