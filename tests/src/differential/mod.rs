@@ -6,6 +6,7 @@ mod blocks;
 mod draw;
 mod evaluate;
 pub mod metamorphic;
+mod numbers;
 mod spell;
 mod words;
 mod write;
