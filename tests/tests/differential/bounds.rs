@@ -1,13 +1,11 @@
 //! Predicted errors are honest: hardly ever exceeded, and not much larger than what is seen.
 
-use fhe_machine::{Options, Silent};
-use fhe_runtime::Trial;
-use fhe_secret::SeedSource;
 use fhec_tests::differential::{Limits, Temper, draw};
 use rayon::prelude::*;
 
-use crate::compile::compile;
-use crate::judge::{MEMORY, Rings, worst};
+use crate::compile::{Rings, try_compile};
+use crate::encrypted::Encrypted;
+use crate::judge::worst;
 use crate::setting;
 
 /// Share of evaluations that may exceed the bound.
@@ -30,21 +28,17 @@ impl Seen {
     /// Evaluates the network of a seed again and again, on inputs of its kind under changing keys.
     fn of(seed: u64, limits: &Limits, rings: Rings, evaluations: u64) -> Option<Self> {
         let drawn = draw(seed, Temper::Ordinary, limits);
-        let compiled = compile(drawn.network.to_onnx(), drawn.calibration.as_deref(), rings).ok()?;
-        let program = &compiled.built.program;
-        let bound = program.spec().prediction.max_abs_error;
+        let tried = try_compile(drawn.network.to_onnx(), drawn.calibration.as_deref(), rings).ok()?;
+        let bound = tried.program.spec().prediction.max_abs_error;
         let inputs: Vec<&Vec<f64>> = drawn.fresh.iter().chain(drawn.calibration.iter().flatten()).collect();
         let mut seen = Self { seed, bound, largest: 0.0, beyond: 0, evaluations };
-        let mut seeds = SeedSource::deterministic(seed);
-        let options = Options { memory: MEMORY, n_evaluations: PER_KEYS as usize };
-        let mut trial = None;
+        let mut encrypted = Encrypted::new(&tried.program, seed, PER_KEYS as usize);
         for index in 0..evaluations {
-            if index % PER_KEYS == 0 {
-                trial = Some(Trial::new(program, options.clone(), &mut seeds).unwrap());
+            if index > 0 && index % PER_KEYS == 0 {
+                encrypted = Encrypted::new(&tried.program, seed + (index << 32), PER_KEYS as usize);
             }
             let input = inputs[index as usize % inputs.len()];
-            let found = trial.as_ref().unwrap().run(input, &mut seeds, &Silent).unwrap().decrypted;
-            let error = worst(&found, &drawn.network.scores(input));
+            let error = worst(&encrypted.run(input).numbers, &drawn.network.scores(input));
             seen.largest = seen.largest.max(error);
             seen.beyond += u64::from(error > bound);
         }

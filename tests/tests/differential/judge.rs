@@ -1,39 +1,14 @@
 //! One network: built, evaluated under encryption inside and outside its range, compared.
 
-use std::ops::RangeInclusive;
-
-use fhe_bytecode::params::LOG_N_RANGE;
-use fhe_machine::{Options, Silent};
-use fhe_runtime::Trial;
-use fhe_secret::SeedSource;
 use fhec::import::Oracle;
 use fhec_ir::{MemberIdx, evaluate};
 use fhec_tests::differential::{Drawn, Network};
 
-use crate::compile::compile;
+use crate::compile::{Refusal, Rings, try_compile};
+use crate::encrypted::Encrypted;
 
 /// What single precision may lose of the largest score.
 const SINGLE_PRECISION: f64 = 2e-3;
-/// Memory of an evaluation, in bytes.
-pub(crate) const MEMORY: u64 = 4 << 30;
-
-/// Ring degrees that a build may choose from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rings {
-    /// Protect nothing, from 2^9 on.
-    Toy,
-    /// As by default.
-    Secure,
-}
-
-impl Rings {
-    pub(crate) fn log_n(self) -> RangeInclusive<u32> {
-        match self {
-            Self::Toy => 9..=11,
-            Self::Secure => LOG_N_RANGE,
-        }
-    }
-}
 
 /// How far from the calibrated range an input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +58,7 @@ pub(crate) enum Verdict {
     /// It was built and evaluated.
     Evaluated { log_n: u32, evaluations: Vec<Evaluation> },
     /// It was not built.
-    Refused(String),
+    Refused(Refusal),
     /// The references disagree, before anything is encrypted.
     Misread(String),
 }
@@ -91,23 +66,21 @@ pub(crate) enum Verdict {
 /// Builds a network and evaluates it.
 pub(crate) fn judge(drawn: &Drawn, rings: Rings) -> Verdict {
     let bytes = drawn.network.to_onnx();
-    let compiled = match compile(bytes.clone(), drawn.calibration.as_deref(), rings) {
-        Ok(compiled) => compiled,
-        Err(text) => return Verdict::Refused(text),
+    let tried = match try_compile(bytes.clone(), drawn.calibration.as_deref(), rings) {
+        Ok(tried) => tried,
+        Err(refusal) => return Verdict::Refused(refusal),
     };
-    let program = &compiled.built.program;
-    let oracle = match Oracle::from_bytes(&bytes, &compiled.imported) {
+    let oracle = match Oracle::from_bytes(&bytes, &tried.imported) {
         Ok(oracle) => oracle,
         Err(error) => return Verdict::Misread(error.to_string()),
     };
-    let mut seeds = SeedSource::deterministic(drawn.seed);
-    let trial = Trial::new(program, Options { memory: MEMORY, n_evaluations: 4 }, &mut seeds).unwrap();
-    let bound = program.spec().prediction.max_abs_error;
+    let inputs = inputs(drawn);
+    let mut encrypted = Encrypted::new(&tried.program, drawn.seed, inputs.len());
     let mut evaluations = Vec::new();
-    for (place, input) in inputs(drawn) {
+    for (place, input) in inputs {
         let expected = drawn.network.scores(&input);
         let size = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        let clear = evaluate(&compiled.imported.graph, &[&input], MemberIdx::FIRST).unwrap().remove(0).data;
+        let clear = evaluate(&tried.imported.graph, &[&input], MemberIdx::FIRST).unwrap().remove(0).data;
         let tract = oracle.run(&[&input]).unwrap().remove(0);
         if place == Place::Within {
             for (name, other) in [("the clear evaluator", &clear), ("tract", &tract)] {
@@ -117,13 +90,13 @@ pub(crate) fn judge(drawn: &Drawn, rings: Rings) -> Verdict {
                 }
             }
         }
-        let found = trial.run(&input, &mut seeds, &Silent).unwrap().decrypted;
-        let allowed = bound * growth(drawn, &input) + worst(&tract, &expected);
+        let found = encrypted.run(&input);
+        let allowed = encrypted.bound() * growth(drawn, &input) + worst(&tract, &expected);
         // Beyond what single precision holds nothing is right.
-        let ratio = if allowed.is_finite() { worst(&found, &tract) / allowed } else { f64::INFINITY };
-        evaluations.push(Evaluation { place, ratio, is_flagged: false });
+        let ratio = if allowed.is_finite() { worst(&found.numbers, &tract) / allowed } else { f64::INFINITY };
+        evaluations.push(Evaluation { place, ratio, is_flagged: found.is_flagged });
     }
-    Verdict::Evaluated { log_n: program.params().log_n(), evaluations }
+    Verdict::Evaluated { log_n: tried.program.params().log_n(), evaluations }
 }
 
 /// Two inputs of the kind that the network is made for, one beyond that and one far beyond.

@@ -5,12 +5,13 @@
 
 mod bounds;
 mod compile;
+mod encrypted;
 mod judge;
 mod same;
 mod tally;
 
+use compile::Rings;
 use fhec_tests::differential::{Limits, Temper};
-use judge::Rings;
 use tally::Tally;
 
 /// Networks of the normal suite.

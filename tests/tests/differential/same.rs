@@ -1,8 +1,5 @@
 //! Networks that compute the same give the same scores, to within what both predict.
 
-use fhe_machine::{Options, Silent};
-use fhe_runtime::Trial;
-use fhe_secret::SeedSource;
 use fhec_tests::differential::metamorphic::{
     permute_channels, scale_input, split_by_outputs, split_by_weights, with_identity,
 };
@@ -10,8 +7,9 @@ use fhec_tests::differential::{Drawn, Limits, Network, Temper, draw};
 use fhec_tests::models::random::Random;
 use rayon::prelude::*;
 
-use crate::compile::compile;
-use crate::judge::{MEMORY, Rings, worst};
+use crate::compile::{Rings, try_compile};
+use crate::encrypted::Encrypted;
+use crate::judge::worst;
 
 /// Networks that every change is tried on.
 const NETWORKS: u64 = 10;
@@ -20,13 +18,10 @@ const NETWORKS: u64 = 10;
 fn evaluated(network: &Network, drawn: &Drawn, factor: f32) -> (Vec<f64>, f64) {
     let scaled = |input: &Vec<f64>| input.iter().map(|x| x * f64::from(factor)).collect::<Vec<f64>>();
     let calibration: Option<Vec<_>> = drawn.calibration.as_ref().map(|all| all.iter().map(scaled).collect());
-    let compiled = compile(network.to_onnx(), calibration.as_deref(), Rings::Toy)
-        .unwrap_or_else(|text| panic!("seed {}: refused, {text}: {network}", drawn.seed));
-    let program = &compiled.built.program;
-    let mut seeds = SeedSource::deterministic(drawn.seed);
-    let trial = Trial::new(program, Options { memory: MEMORY, n_evaluations: 1 }, &mut seeds).unwrap();
-    let found = trial.run(&scaled(&drawn.fresh[0]), &mut seeds, &Silent).unwrap().decrypted;
-    (found, program.spec().prediction.max_abs_error)
+    let tried = try_compile(network.to_onnx(), calibration.as_deref(), Rings::Toy)
+        .unwrap_or_else(|refusal| panic!("seed {}: {}: {network}", drawn.seed, refusal.text));
+    let mut encrypted = Encrypted::new(&tried.program, drawn.seed, 1);
+    (encrypted.run(&scaled(&drawn.fresh[0])).numbers, encrypted.bound())
 }
 
 /// Compares calibrated networks before and after a change; `factor` is what inputs are multiplied by after it.

@@ -7,7 +7,8 @@ use std::ops::Range;
 use fhec_tests::differential::{Limits, Temper, draw};
 use rayon::prelude::*;
 
-use crate::judge::{Place, Rings, Verdict, judge};
+use crate::compile::{Refusal, Rings};
+use crate::judge::{Place, Verdict, judge};
 
 /// Share of networks that may be refused.
 const MOST_REFUSED: f64 = 0.02;
@@ -33,7 +34,7 @@ impl Tally {
             let words = format!("{} ({calibrated})", drawn.network);
             Case { seed, words, verdict: judge(&drawn, rings) }
         };
-        let title = format!("{temper:?} networks of seeds {seeds:?}, rings {:?}", rings.log_n());
+        let title = format!("{temper:?} networks of seeds {seeds:?}, {rings:?} rings");
         Self { title, cases: seeds.into_par_iter().map(case).collect() }
     }
 
@@ -41,9 +42,9 @@ impl Tally {
         self.cases.iter().filter(|case| case.is_fault())
     }
 
-    fn refusals(&self) -> impl Iterator<Item = (&Case, &String)> {
+    fn refusals(&self) -> impl Iterator<Item = (&Case, &Refusal)> {
         self.cases.iter().filter_map(|case| match &case.verdict {
-            Verdict::Refused(text) => Some((case, text)),
+            Verdict::Refused(refusal) => Some((case, refusal)),
             Verdict::Evaluated { .. } | Verdict::Misread(_) => None,
         })
     }
@@ -54,6 +55,9 @@ impl Tally {
         assert!(seeds.is_empty(), "{}: wrong or unflagged at seeds {seeds:?}", self.title);
         let refused = self.refusals().count() as f64 / self.cases.len().max(1) as f64;
         assert!(refused <= MOST_REFUSED, "{}: {:.1} % refused", self.title, 100.0 * refused);
+        let helpless: Vec<u64> =
+            self.refusals().filter(|(_, refusal)| !refusal.is_helpful).map(|(case, _)| case.seed).collect();
+        assert!(helpless.is_empty(), "{}: no layer or no help in the refusals of {helpless:?}", self.title);
     }
 }
 
@@ -114,8 +118,16 @@ impl fmt::Display for Tally {
                 Verdict::Refused(_) => {}
             }
         }
-        for (case, text) in self.refusals() {
-            writeln!(f, "  seed {}: refused, {text}: {}", case.seed, case.words)?;
+        for (case, refusal) in self.refusals() {
+            let Refusal { code, text, is_helpful } = refusal;
+            let help = if *is_helpful { "" } else { ", NO HELP" };
+            writeln!(
+                f,
+                "  seed {}: refused ({code}{help}), {}: {}",
+                case.seed,
+                text.replace('\n', " | "),
+                case.words
+            )?;
         }
         Ok(())
     }

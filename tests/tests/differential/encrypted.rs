@@ -1,0 +1,47 @@
+//! Both sides of an evaluation in one process, with keys from a seed.
+
+use fhe_bytecode::CheckedProgram;
+use fhe_machine::{Options, Silent};
+use fhe_runtime::Trial;
+use fhe_secret::SeedSource;
+
+/// Memory of an evaluation, in bytes.
+const MEMORY: u64 = 4 << 30;
+
+/// A program with keys.
+pub(crate) struct Encrypted<'p> {
+    program: &'p CheckedProgram,
+    trial: Trial<'p>,
+    seeds: SeedSource,
+}
+
+/// What a client gets to see.
+pub(crate) struct Scores {
+    pub(crate) numbers: Vec<f64>,
+    /// The input or a score lies where none lay in calibration.
+    pub(crate) is_flagged: bool,
+}
+
+impl<'p> Encrypted<'p> {
+    pub(crate) fn new(program: &'p CheckedProgram, seed: u64, n_evaluations: usize) -> Self {
+        let mut seeds = SeedSource::deterministic(seed);
+        let trial = Trial::new(program, Options { memory: MEMORY, n_evaluations }, &mut seeds).unwrap();
+        Self { program, trial, seeds }
+    }
+
+    /// Encrypts, evaluates and decrypts.
+    pub(crate) fn run(&mut self, input: &[f64]) -> Scores {
+        let numbers = self.trial.run(input, &mut self.seeds, &Silent).unwrap().decrypted;
+        let spec = self.program.spec();
+        let outside = |range: &Option<fhe_bytecode::Interval>, numbers: &[f64]| {
+            range.is_some_and(|range| numbers.iter().any(|&x| !range.contains(x)))
+        };
+        let is_flagged = outside(&spec.input.range, input) || outside(&spec.output.range, &numbers);
+        Scores { numbers, is_flagged }
+    }
+
+    /// The largest error that the program predicts.
+    pub(crate) fn bound(&self) -> f64 {
+        self.program.spec().prediction.max_abs_error
+    }
+}
