@@ -1,6 +1,7 @@
 //! One target per kind of file.
 
 mod arrays;
+mod interface;
 mod key_files;
 mod onnx;
 mod parameters;
@@ -13,9 +14,10 @@ mod tables;
 use crate::run::{Config, Outcome, run};
 
 /// Names of all targets.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 10] = [
     "onnx",
     "program",
+    "interface",
     "secret-key",
     "evaluation-keys",
     "ciphertexts",
@@ -33,6 +35,7 @@ pub fn run_named(name: &str, config: &Config) -> std::io::Result<Outcome> {
     match name {
         "onnx" => run(&onnx::Onnx::new(), config),
         "program" => run(&program::Program::new(), config),
+        "interface" => run(&interface::Interfaces::new(), config),
         "secret-key" => run(&key_files::SecretKeys::new(), config),
         "evaluation-keys" => run(&key_files::EvaluationKeyFiles::new(), config),
         "ciphertexts" => run(&key_files::CiphertextFiles::new(), config),

@@ -37,12 +37,27 @@ pub(super) fn model(spec: &str) -> Model {
     Model::graph("specimen", spec.build().expect("a sound graph"))
 }
 
-/// A program in a ring as small as it goes.
+/// A program in a ring of the given degree.
 ///
 /// # Panics
 /// When the specification is not one of this file's.
 pub(super) fn program(spec: &str, layout: LayoutChoice, log_n: u32) -> CheckedProgram {
-    let (toy, log_n, precision) = (true, Some(log_n..=log_n), Some(6.0));
-    let request = Request { layout, toy, log_n, precision, ..Request::new(model(spec)) };
+    compiled(vec![model(spec)], layout, log_n)
+}
+
+/// A program of four members.
+///
+/// # Panics
+/// When the specification is not one of this file's.
+pub(super) fn ensemble_program(spec: &str, layout: LayoutChoice, log_n: u32) -> CheckedProgram {
+    compiled((0..4).map(|_| model(spec)).collect(), layout, log_n)
+}
+
+fn compiled(models: Vec<Model>, layout: LayoutChoice, log_n: u32) -> CheckedProgram {
+    let (toy, log_n, precision) = (log_n < SMALLEST_SECURE, Some(log_n..=log_n), Some(6.0));
+    let request = Request { models, layout, toy, log_n, precision, ..Request::default() };
     compile(&request, &mut ()).expect("a program of a small graph").built.program
 }
+
+/// The smallest ring that is used in earnest, as log2.
+const SMALLEST_SECURE: u32 = 12;

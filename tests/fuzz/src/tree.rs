@@ -12,6 +12,88 @@ pub fn change(tree: &mut Value, random: &mut Random) {
     }
 }
 
+/// Fields that say how large something is or how often it happens.
+const SIZES: [&str; 26] = [
+    "channels",
+    "height",
+    "width",
+    "members",
+    "slots",
+    "gap",
+    "phases",
+    "blocks",
+    "row_stride",
+    "block_stride",
+    "member_stride",
+    "period",
+    "kernel",
+    "stride",
+    "pads",
+    "pad",
+    "dilation",
+    "groups",
+    "log_n",
+    "digit_size",
+    "start",
+    "step",
+    "rows",
+    "columns",
+    "count",
+    "level",
+];
+/// Sizes around those of real programs, and far beyond them.
+const EXTENTS: [u64; 24] = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    8,
+    15,
+    16,
+    17,
+    31,
+    32,
+    64,
+    128,
+    256,
+    512,
+    1024,
+    4096,
+    16384,
+    32768,
+    65535,
+    65536,
+    1 << 20,
+    1 << 31,
+];
+
+/// Changes one or more fields that are sizes: shapes, members, kernels, strides, counts.
+pub fn resize(tree: &mut Value, random: &mut Random) {
+    for _ in 0..=random.below(4) {
+        let mut sizes = Vec::new();
+        collect_sizes(tree, false, &mut sizes);
+        if sizes.is_empty() {
+            return;
+        }
+        let at = random.below(sizes.len());
+        *sizes[at] = Value::from(EXTENTS[random.below(EXTENTS.len())]);
+    }
+}
+
+/// The integers below fields that are sizes.
+fn collect_sizes<'t>(value: &'t mut Value, is_size: bool, found: &mut Vec<&'t mut Value>) {
+    match value {
+        Value::Number(number) if is_size && !number.is_f64() => found.push(value),
+        Value::Array(items) => items.iter_mut().for_each(|item| collect_sizes(item, is_size, found)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| {
+            collect_sizes(field, SIZES.contains(&name.as_str()), found);
+        }),
+        _ => {}
+    }
+}
+
 /// Goes down by random steps, so that a field counts as much as a large table beside it, and changes what it meets.
 fn walk(value: &mut Value, random: &mut Random) {
     match value {

@@ -1,7 +1,8 @@
 //! Program files: the decoder and the checker, then the clear interpreter and the machine on what they accept.
 //!
 //! Bytes are changed in the file, with or without the checksum made right, or in the fields of the program itself, which
-//! then goes to the checker as text.
+//! then goes to the checker as text. Half of the programs are for rings that are used in earnest; a change of their shapes,
+//! members, kernels and counts asks for the work of a large network in a file of a few kilobytes.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use fhec::pipeline::LayoutChoice;
 use fhec_tests::models::random::Random;
 use serde_json::Value;
 
-use super::specimen::{BRANCHED, DENSE, program};
+use super::specimen::{BRANCHED, DENSE, ensemble_program, program};
 use crate::run::Target;
 use crate::{mutate, tree};
 
@@ -32,7 +33,10 @@ const MAX_N: usize = 1 << 10;
 const MAX_INSTRUCTIONS: usize = 200;
 const MAX_CIPHERTEXTS: usize = 64;
 
-/// Programs in tiny rings.
+/// One in so many accepted programs for large rings is interpreted.
+const INTERPRETED: usize = 256;
+
+/// Programs in tiny rings and in rings of degree 2^12 to 2^15.
 pub(super) struct Program {
     seeds: Vec<(Vec<u8>, Value)>,
 }
@@ -43,6 +47,10 @@ impl Program {
             program(DENSE, LayoutChoice::Packed, 5),
             program(BRANCHED, LayoutChoice::Packed, 6),
             program(BRANCHED, LayoutChoice::Hw, 6),
+            program(DENSE, LayoutChoice::Packed, 12),
+            program(BRANCHED, LayoutChoice::Packed, 14),
+            program(BRANCHED, LayoutChoice::Hw, 15),
+            ensemble_program(BRANCHED, LayoutChoice::Hw, 15),
         ];
         let seed = |p: &CheckedProgram| {
             (codec::encode(p), serde_json::to_value(p.spec()).expect("a program has a textual form"))
@@ -62,7 +70,10 @@ impl Target for Program {
             1 => sealed(mutate::bytes(bytes, &self.seeds[0].0, random)),
             _ => {
                 let mut spec = spec.clone();
-                tree::change(&mut spec, random);
+                match random.below(2) {
+                    0 => tree::change(&mut spec, random),
+                    _ => tree::resize(&mut spec, random),
+                }
                 spec.to_string().into_bytes()
             }
         }
@@ -81,8 +92,8 @@ impl Target for Program {
     }
 
     fn memory_bound(&self, len: usize) -> usize {
-        // Diagonals are lists of the weights' positions, not vectors of slots.
-        256 * len + (8 << 20)
+        // What any command may take for a file of less than a megabyte.
+        256 * len + (64 << 20)
     }
 
     fn exercise(&self, program: CheckedProgram, random: &mut Random) -> Result<(), String> {
@@ -91,13 +102,13 @@ impl Target for Program {
         if codec::encode(&again) != bytes {
             return Err("an accepted program reads back as another one".to_owned());
         }
-        if !is_small(&program) {
+        if !is_small(&program, random) {
             return Ok(());
         }
         let n = program.input_layout().shape().len();
         let input: Vec<f64> = (0..n).map(|_| f64::from(random.uniform(-1.0, 1.0))).collect();
         ClearProgram::new(&program).run(&input, &mut ()).map_err(|e| e.to_string())?;
-        if random.below(ENCRYPTED) == 0 {
+        if program.params().n() <= MAX_N && random.below(ENCRYPTED) == 0 {
             evaluate(&program, &input)
                 .map_err(|e| format!("evaluation: {e}: {:?}", std::error::Error::source(&e)))?;
         }
@@ -105,12 +116,14 @@ impl Target for Program {
     }
 }
 
-fn is_small(program: &CheckedProgram) -> bool {
+fn is_small(program: &CheckedProgram, random: &mut Random) -> bool {
     let spec = program.spec();
+    let (is_tiny, is_chosen) = (program.params().n() <= MAX_N, random.below(INTERPRETED) == 0);
+    let most = if is_tiny { MAX_CIPHERTEXTS } else { 4 };
     let n_cts = |i: usize| program.fact(i).map_or(0, |fact| program.layout(fact.layout).n_cts());
-    program.params().n() <= MAX_N
+    (is_tiny || is_chosen)
         && spec.instructions.len() <= MAX_INSTRUCTIONS
-        && (0..spec.instructions.len()).all(|i| n_cts(i) <= MAX_CIPHERTEXTS)
+        && (0..spec.instructions.len()).all(|i| n_cts(i) <= most)
 }
 
 fn evaluate(program: &CheckedProgram, input: &[f64]) -> Result<(), TrialError> {

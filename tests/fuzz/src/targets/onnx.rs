@@ -34,7 +34,7 @@ pub(super) struct Accepted {
 
 impl Onnx {
     pub(super) fn new() -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../onnx-models/exporters");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../onnx-models/exporters");
         let mut models = vec![specimen()];
         for name in ["sklearn-linear.onnx", "sklearn-mlp.onnx", "keras-nhwc.onnx"] {
             models.extend(std::fs::read(folder.join(name)));
@@ -75,8 +75,9 @@ impl Target for Onnx {
     }
 
     fn memory_bound(&self, len: usize) -> usize {
-        // Elements of one byte become numbers of eight, in the message, the table and the graph.
-        64 * len + (4 << 20)
+        // Elements of one byte become numbers of eight, in the message, the table and the graph; a small model may compute
+        // with 2^24 numbers.
+        64 * len + (160 << 20)
     }
 
     fn exercise(&self, accepted: Accepted, random: &mut Random) -> Result<(), String> {
@@ -155,6 +156,15 @@ fn change(graph: &mut GraphProto, random: &mut Random) {
         "Shape",
         "Sqrt",
         "Reciprocal",
+        "ConvTranspose",
+        "Resize",
+        "DepthToSpace",
+        "SpaceToDepth",
+        "Einsum",
+        "Tile",
+        "Where",
+        "ReduceSum",
+        "Equal",
     ];
     let size = SIZES[random.below(SIZES.len())];
     let node = random.below(graph.node.len().max(1));
