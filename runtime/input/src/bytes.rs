@@ -11,25 +11,35 @@ use crate::InputErrorKind;
 /// Most bytes of one file, before and after decompression. The largest usual file, 50,000 CIFAR images, is 150 MB.
 pub(crate) const MAX_BYTES: u64 = 512 << 20;
 
-/// Reads a whole file, at most [`MAX_BYTES`] of it.
-pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, InputErrorKind> {
-    read_bounded(File::open(path)?)
+/// Bytes that any packed file may unpack to,
+const FREE_UNPACKED: u64 = 16 << 20;
+/// and for every byte of it. Pictures pack to a tenth or worse; only constant arrays come near this.
+const UNPACKED_PER_BYTE: u64 = 200;
+
+/// Most bytes that a packed file of this length may unpack to, in sum.
+pub(crate) fn unpacked_limit(packed: usize) -> u64 {
+    (packed as u64).saturating_mul(UNPACKED_PER_BYTE).saturating_add(FREE_UNPACKED).min(MAX_BYTES)
 }
 
-/// Unpacks gzip data to at most [`MAX_BYTES`].
+/// Reads a whole file, at most [`MAX_BYTES`] of it.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, InputErrorKind> {
+    read_bounded(File::open(path)?, MAX_BYTES)
+}
+
+/// Unpacks gzip data to at most [`unpacked_limit`].
 pub(crate) fn gunzip(data: &[u8]) -> Result<Vec<u8>, InputErrorKind> {
-    read_bounded(MultiGzDecoder::new(data)).map_err(|kind| match kind {
+    read_bounded(MultiGzDecoder::new(data), unpacked_limit(data.len())).map_err(|kind| match kind {
         InputErrorKind::Io(e) => InputErrorKind::damaged("gzip", e),
         other => other,
     })
 }
 
 /// Reads to the end; the buffer grows with what arrives, not with what a header claims.
-pub(crate) fn read_bounded(reader: impl Read) -> Result<Vec<u8>, InputErrorKind> {
+fn read_bounded(reader: impl Read, limit: u64) -> Result<Vec<u8>, InputErrorKind> {
     let mut data = Vec::new();
-    reader.take(MAX_BYTES + 1).read_to_end(&mut data)?;
-    if data.len() as u64 > MAX_BYTES {
-        return Err(InputErrorKind::TooLarge { limit: MAX_BYTES });
+    reader.take(limit + 1).read_to_end(&mut data)?;
+    if data.len() as u64 > limit {
+        return Err(InputErrorKind::TooLarge { limit });
     }
     Ok(data)
 }

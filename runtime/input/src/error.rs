@@ -23,7 +23,7 @@ pub enum InputErrorKind {
     #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
     /// Larger than the reader accepts, before or after decompression.
-    #[error("larger than the limit of {limit} bytes")]
+    #[error("larger than the limit of {limit} bytes, or unpacks to more")]
     TooLarge {
         /// Most bytes accepted.
         limit: u64,

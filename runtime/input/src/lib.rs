@@ -14,10 +14,12 @@ mod csv;
 mod dataset;
 mod error;
 mod labels;
+mod npy;
 mod numpy;
 mod picture;
 mod samples;
 mod shape;
+mod zip;
 
 use std::path::Path;
 

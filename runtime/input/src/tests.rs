@@ -45,22 +45,43 @@ fn npy<T: npyz::AutoSerialize + Copy>(shape: &[u64], values: &[T]) -> Vec<u8> {
 }
 
 fn npz() -> Vec<u8> {
-    let mut data = std::io::Cursor::new(Vec::new());
-    let mut archive = npyz::npz::NpzWriter::new(&mut data);
     let values: Vec<u8> = (0..24).collect();
-    for (name, shape, values) in [("x", vec![1, 3, 2, 4], &values[..]), ("y", vec![1], &values[7..8])] {
-        let mut array = archive
-            .array(name, Default::default())
-            .unwrap()
-            .default_dtype()
-            .shape(&shape)
-            .begin_nd()
-            .unwrap();
-        array.extend(values.iter().copied()).unwrap();
-        array.finish().unwrap();
+    archive(&[("x.npy", &npy(&[1, 3, 2, 4], &values)), ("y.npy", &npy(&[1], &values[7..8]))], true)
+}
+
+/// A zip archive, its files stored or deflated.
+fn archive(files: &[(&str, &[u8])], deflates: bool) -> Vec<u8> {
+    let (mut archive, mut directory) = (Vec::new(), Vec::new());
+    for (name, data) in files {
+        let mut crc = flate2::Crc::new();
+        crc.update(data);
+        let mut deflated = flate2::write::DeflateEncoder::new(Vec::new(), Compression::best());
+        deflated.write_all(data).unwrap();
+        let packed = if deflates { deflated.finish().unwrap() } else { data.to_vec() };
+        let mut common = vec![20, 0, 0, 0, if deflates { 8 } else { 0 }, 0, 0, 0, 0, 0];
+        for word in [crc.sum(), packed.len() as u32, data.len() as u32] {
+            common.extend_from_slice(&word.to_le_bytes());
+        }
+        common.extend_from_slice(&(name.len() as u16).to_le_bytes());
+        common.extend_from_slice(&[0, 0]);
+        directory.extend_from_slice(b"PK\x01\x02\x14\x00");
+        directory.extend_from_slice(&common);
+        directory.extend_from_slice(&[0; 10]);
+        directory.extend_from_slice(&(archive.len() as u32).to_le_bytes());
+        directory.extend_from_slice(name.as_bytes());
+        for part in [&b"PK\x03\x04"[..], &common, name.as_bytes(), &packed] {
+            archive.extend_from_slice(part);
+        }
     }
-    drop(archive);
-    data.into_inner()
+    let (n, offset) = (files.len() as u16, archive.len() as u32);
+    archive.extend_from_slice(&directory);
+    archive.extend_from_slice(b"PK\x05\x06\0\0\0\0");
+    archive.extend_from_slice(&n.to_le_bytes());
+    archive.extend_from_slice(&n.to_le_bytes());
+    archive.extend_from_slice(&(directory.len() as u32).to_le_bytes());
+    archive.extend_from_slice(&offset.to_le_bytes());
+    archive.extend_from_slice(&[0, 0]);
+    archive
 }
 
 fn idx() -> Vec<u8> {
@@ -99,6 +120,14 @@ fn npy_bytes_are_pixels_in_either_axis_order() {
 }
 
 #[test]
+fn signals_of_one_row_are_read_in_the_shape_of_their_model() {
+    let values: Vec<u8> = (0..24).collect();
+    for dims in [&[3, 8][..], &[1, 3, 8], &[1, 3, 1, 8]] {
+        check_pixels(&npy(dims, &values), "a.npy", ImageShape::new(3, 1, 8));
+    }
+}
+
+#[test]
 fn npy_floats_are_model_inputs_as_they_are() {
     let values: Vec<f32> = (0..24).map(|i| i as f32 - 7.5).collect();
     let samples = decode_samples(&npy(&[3, 2, 4], &values), Path::new("a.npy"), SHAPE).unwrap();
@@ -119,6 +148,68 @@ fn npy_that_claims_more_than_it_holds_is_refused() {
 fn npz_gives_samples_and_labels() {
     check_pixels(&npz(), "a.npz", SHAPE);
     assert_eq!(decode_samples(&npz(), Path::new("a.npz"), SHAPE).unwrap().label(0), Some(7));
+}
+
+#[test]
+fn npz_of_stored_files_is_read_and_strangers_are_passed_over() {
+    let values: Vec<u8> = (0..24).collect();
+    let strings = b"\x93NUMPY\x01\x00\x3a\x00{'descr': '<U3', 'fortran_order': False, 'shape': (2,), }  \n";
+    let files: [(&str, &[u8]); 3] =
+        [("readme.txt", b"hello"), ("names.npy", strings), ("x.npy", &npy(&[3, 2, 4], &values))];
+    check_pixels(&archive(&files, false), "a.npz", SHAPE);
+}
+
+#[test]
+fn an_archive_unpacks_to_a_bounded_sum() {
+    // Each file is within the limit of one; a thousand of them point to the same bytes.
+    let zeros = npy(&[10 << 20], &vec![0u8; 10 << 20]);
+    let one = archive(&[("labels.npy", &zeros)], true);
+    let directory = one.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
+    let entry = one[directory..one.len() - 22].to_vec();
+    let mut many = one[..directory].to_vec();
+    many.extend(entry.repeat(1000));
+    let mut end = one[one.len() - 22..].to_vec();
+    end[8..12].copy_from_slice(&[0xe8, 0x03, 0xe8, 0x03]);
+    many.extend(end);
+    let started = std::time::Instant::now();
+    check_error(&many, "a.npz", SHAPE, "unpacks to more");
+    assert!(started.elapsed().as_secs() < 5);
+    let bomb = gzip(&vec![0u8; 200 << 20]);
+    check_error(&bomb, "a.gz", SHAPE, "unpacks to more");
+}
+
+#[test]
+fn an_archive_of_too_many_files_is_refused() {
+    let mut data = npz();
+    let end = data.len() - 22;
+    data[end + 10..end + 12].copy_from_slice(&[0xff, 0xff]);
+    check_error(&data, "a.npz", SHAPE, "65535 files, more than 1024");
+}
+
+#[test]
+fn a_changed_file_of_an_archive_is_noticed() {
+    let values: Vec<u8> = (0..24).collect();
+    let mut data = archive(&[("x.npy", &npy(&[3, 2, 4], &values))], false);
+    let at = data.windows(4).position(|w| w == [20, 21, 22, 23]).unwrap();
+    data[at] = 0;
+    check_error(&data, "a.npz", SHAPE, "wrong checksum");
+}
+
+#[test]
+fn labels_that_are_no_classes_are_refused() {
+    let values: Vec<u8> = (0..24).collect();
+    let files = [("x.npy", npy(&[3, 2, 4], &values)), ("y.npy", npy(&[1], &[-1i64]))];
+    let files = files.each_ref().map(|(name, data)| (*name, &data[..]));
+    check_error(&archive(&files, true), "a.npz", SHAPE, "-1");
+}
+
+#[test]
+fn nested_headers_are_refused_at_once() {
+    let header = format!("{{'descr': {}, 'fortran_order': False, 'shape': (2,), }}\n", "(".repeat(3000));
+    let mut data = b"\x93NUMPY\x01\x00".to_vec();
+    data.extend((header.len() as u16).to_le_bytes());
+    data.extend(header.as_bytes());
+    check_error(&data, "a.npy", SHAPE, "a header that NumPy does not write");
 }
 
 #[test]
