@@ -4,8 +4,9 @@ use std::fmt;
 
 use fhe_input::InputError;
 use fhec_passes::PassError;
+use indexmap::IndexMap;
 
-use crate::import::{ImportError, Malformed};
+use crate::import::{ImportError, Malformed, Refusal};
 use crate::pipeline::BuildError;
 use crate::schedule::ScheduleError;
 use crate::{CompileError, Statistic};
@@ -79,22 +80,16 @@ impl Diagnostic {
             ImportError::Malformed(malformed) => {
                 let found = Diagnostic::new(Kind::Cannot, about(error.to_string()));
                 match malformed {
-                    Malformed::Tensor { problem, .. } if problem.contains("outside the model's folder") => {
-                        found.with_help(
-                            "put the data file beside the model, or export with the weights inside",
-                        )
-                    }
+                    Malformed::Tensor { problem, .. } if problem.contains("external data") => found
+                        .with_help(
+                            "put the data file itself beside the model, or export with the weights inside",
+                        ),
                     _ => found.with_help("export the model again; the file is damaged or not ONNX"),
                 }
             }
             ImportError::Refused(refusals) => {
-                let places = refusals.0.iter().map(|refusal| Place {
-                    at: refusal.to_string(),
-                    why: refusal.reason.to_string(),
-                    help: Some(refusal.reason.help().to_owned()),
-                });
                 let mut found = Diagnostic::new(Kind::Cannot, about(refusals.to_string()));
-                found.places = places.collect();
+                found.places = grouped(&refusals.0);
                 found
             }
             ImportError::Verify(errors) => Diagnostic::bug(about(format!("the import went wrong: {errors}"))),
@@ -201,6 +196,30 @@ fn option(statistic: Statistic) -> &'static str {
     }
 }
 
+/// Names of nodes that one place shows.
+const MAX_NAMES: usize = 64;
+
+/// One place for all nodes of one operator that are refused for one reason, in the order of the model.
+fn grouped(refusals: &[Refusal]) -> Vec<Place> {
+    let mut groups: IndexMap<(&str, String), Vec<&Refusal>> = IndexMap::new();
+    for refusal in refusals {
+        groups.entry((&refusal.op, refusal.reason.to_string())).or_default().push(refusal);
+    }
+    let place = |((op, why), members): ((&str, String), Vec<&Refusal>)| {
+        let at = match &members[..] {
+            [only] => only.to_string(),
+            _ => {
+                let names: Vec<&str> = members.iter().take(MAX_NAMES).map(|r| r.node.as_str()).collect();
+                let rest = members.len() - names.len();
+                let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+                format!("{} nodes ({op}): {}{more}", members.len(), names.join(", "))
+            }
+        };
+        Place { at, why, help: Some(members[0].reason.help().to_owned()) }
+    };
+    groups.into_iter().map(place).collect()
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.what)?;
@@ -220,7 +239,23 @@ impl fmt::Display for Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Reason, Refusal, Refusals};
+    use crate::import::{Reason, Refusals};
+
+    #[test]
+    fn refusals_of_one_kind_are_one_place_with_every_name() {
+        let relu = |i: usize| Refusal {
+            node: format!("/relu{i}"),
+            op: "Relu".into(),
+            shape: Some(vec![1, i, 8, 8]),
+            reason: Reason::Activation("ReLU"),
+        };
+        let pool = Refusal { op: "MaxPool".into(), reason: Reason::MaxPool, ..relu(9) };
+        let refusals = vec![relu(1), relu(2), pool, relu(3)];
+        let found = Diagnostic::import("m.onnx", &ImportError::Refused(Refusals(refusals)));
+        let places: Vec<&str> = found.places.iter().map(|p| p.at.as_str()).collect();
+        assert_eq!(places, ["3 nodes (Relu): /relu1, /relu2, /relu3", "/relu9 (MaxPool, [1, 9, 8, 8])"]);
+        assert!(found.what.contains("4 nodes"), "{}", found.what);
+    }
 
     #[test]
     fn refusals_name_every_node_with_reason_and_remedy() {

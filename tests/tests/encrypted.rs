@@ -16,7 +16,7 @@ use fhec::pipeline::LayoutChoice;
 use fhec::report::{BuildReport, Measured};
 use fhec::{Model, Request, compile};
 use fhec_ir::{MemberIdx, evaluate};
-use networks::{BRANCHES, LENET, RESNET, TOY_LOG_N, VGG, graph, toy_request};
+use networks::{BRANCHES, LENET, RESNET, SPREAD, TOY_LOG_N, VGG, graph, toy_request};
 
 fn decrypted(program: &CheckedProgram, input: &[f64]) -> Vec<f64> {
     let context = Context::new(program.params().clone()).unwrap();
@@ -93,6 +93,11 @@ fn stacked_convolutions_with_pools_are_evaluated_within_the_predicted_error() {
 #[test]
 fn depthwise_and_concatenated_branches_are_evaluated_within_the_predicted_error() {
     check_all(BRANCHES, Some(TOY_LOG_N));
+}
+
+#[test]
+fn vectors_spread_over_images_are_evaluated_within_the_predicted_error() {
+    check_all(SPREAD, Some(TOY_LOG_N));
 }
 
 /// Scores below one: the last prime has to hold its scale, not only the scores.

@@ -22,8 +22,6 @@ pub(super) enum Data {
     F64(Arc<[f64]>),
     /// Integers and truth values.
     Int(Arc<[i64]>),
-    /// Strings; only operators behind the network's result use them.
-    Text,
 }
 
 impl Constant {
@@ -48,13 +46,12 @@ impl Constant {
         self.dims.iter().product()
     }
 
-    /// The value at a flat position; zero for strings.
+    /// The value at a flat position.
     pub(super) fn get(&self, i: usize) -> f64 {
         match &self.data {
             Data::F32(v) => f64::from(v[i]),
             Data::F64(v) => v[i],
             Data::Int(v) => v[i] as f64,
-            Data::Text => 0.0,
         }
     }
 
@@ -73,7 +70,7 @@ impl Constant {
     pub(super) fn as_ints(&self) -> Option<&[i64]> {
         match &self.data {
             Data::Int(v) => Some(v),
-            Data::F32(_) | Data::F64(_) | Data::Text => None,
+            Data::F32(_) | Data::F64(_) => None,
         }
     }
 
@@ -89,7 +86,6 @@ impl Constant {
             Data::F32(v) => Data::F32(positions.map(|i| v[i]).collect()),
             Data::F64(v) => Data::F64(positions.map(|i| v[i]).collect()),
             Data::Int(v) => Data::Int(positions.map(|i| v[i]).collect()),
-            Data::Text => Data::Text,
         };
         Constant { dims, data }
     }
@@ -100,7 +96,6 @@ impl Constant {
             Data::F32(v) => TensorData::F32(v.clone()),
             Data::F64(v) => TensorData::F64(v.clone()),
             Data::Int(v) => TensorData::F64(v.iter().map(|&x| x as f64).collect()),
-            Data::Text => return None,
         };
         Tensor::new(self.dims.clone(), data).ok()
     }

@@ -35,10 +35,10 @@ pub enum Malformed {
     /// The protobuf does not decode.
     #[error("the protobuf does not decode ({0})")]
     Decode(String),
-    /// Too many messages for a network; decoding them would exhaust memory.
-    #[error("it holds more than {limit} protobuf records")]
+    /// Too many short messages; decoding them would exhaust memory.
+    #[error("its protobuf holds so many empty records that they would take more than {limit} bytes")]
     TooManyRecords {
-        /// The limit.
+        /// The limit of a file of this length.
         limit: usize,
     },
     /// Larger than a protobuf may be.

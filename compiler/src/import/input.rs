@@ -3,8 +3,8 @@
 use fhec_ir::{Op, Shape};
 
 use super::error::{Malformed, Refusal};
-use super::limits::{MAX_VALUE_LEN, product};
-use super::model::{Declared, Model};
+use super::limits::{MAX_RANK, MAX_VALUE_LEN, product};
+use super::model::Declared;
 use super::polynomial::Polynomial;
 use super::reason::Reason;
 use super::translate::Translator;
@@ -97,7 +97,7 @@ fn declare(cx: &mut Translator<'_>, declared: &Declared) -> Result<InputInfo, Re
         cx.batch = batch;
     }
     // A first reshape says what a flat input means; a first transpose, where its channels are.
-    let reads_as = reading(cx.model, &declared.name, &dims);
+    let reads_as = reading(cx, &declared.name, &dims);
     let view = match reads_as {
         Reading::ChannelsFirst(image) => {
             let shape = shape_of(&image).ok_or(Reason::Rank(dims.len()))?;
@@ -110,7 +110,13 @@ fn declare(cx: &mut Translator<'_>, declared: &Declared) -> Result<InputInfo, Re
     };
     let shape = view.shape();
     let id = cx.emitter.add(Op::Input { shape }, &[], &declared.name)?;
-    let positions = (!view.is_canonical()).then(|| view.positions().collect());
+    let positions = match view.is_canonical() {
+        true => None,
+        false => {
+            cx.budget.spend(shape.len()).ok_or(Reason::TooLarge)?;
+            Some(view.positions().collect())
+        }
+    };
     let mut value = Encrypted::new(Polynomial::source(id, shape), view, &declared.name);
     value.is_float = declared.is_float;
     cx.bind(&declared.name, Value::Encrypted(value))?;
@@ -125,10 +131,10 @@ enum Reading {
 }
 
 /// Follows the input to the first node that is neither arithmetic nor a mere copy.
-fn reading(model: &Model, input: &str, dims: &[usize]) -> Reading {
+fn reading(cx: &Translator<'_>, input: &str, dims: &[usize]) -> Reading {
     let (mut name, mut dims) = (input, dims.to_vec());
     for _ in 0..MAX_PREPROCESSING {
-        let Some(node) = model.nodes.iter().find(|n| n.inputs.iter().any(|i| i == name)) else { break };
+        let Some(node) = cx.readers.first(name) else { break };
         let Some(output) = node.outputs.first() else { break };
         match node.op.as_str() {
             "Transpose" => {
@@ -138,7 +144,7 @@ fn reading(model: &Model, input: &str, dims: &[usize]) -> Reading {
                 break;
             }
             "Reshape" => {
-                let shape = node.input(1).and_then(|s| model.constants.get(s)).and_then(|c| c.as_ints());
+                let shape = node.input(1).and_then(|s| cx.model.constants.get(s)).and_then(|c| c.as_ints());
                 match shape.and_then(|s| reshaped(&dims, s)) {
                     Some(image) if image.len() == 4 && image[0] == 1 => dims = image,
                     _ => break,
@@ -154,6 +160,9 @@ fn reading(model: &Model, input: &str, dims: &[usize]) -> Reading {
 
 /// The extents an ONNX reshape gives a tensor of extents `dims`: -1 is what is left, 0 keeps the old extent.
 pub(super) fn reshaped(dims: &[usize], target: &[i64]) -> Option<Vec<usize>> {
+    if target.len() > MAX_RANK {
+        return None;
+    }
     let len: usize = product(dims, usize::MAX)?;
     let kept = |i: usize, d: i64| match d {
         0 => dims.get(i).copied(),

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use super::clean::clean;
+
 /// How a client prepares an image.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Preprocessing {
@@ -20,7 +22,10 @@ pub(super) fn labels(metadata: &BTreeMap<String, String>, n_scores: usize) -> Op
     let text = ["fhec.labels", "labels", "class_names", "classes", "names"]
         .iter()
         .find_map(|key| metadata.get(*key))?;
-    names(text).filter(|names| names.len() == n_scores)
+    let mut names = names(text).filter(|names| names.len() == n_scores)?;
+    // JSON can spell what the file itself does not hold.
+    names.iter_mut().for_each(clean);
+    Some(names)
 }
 
 /// Mean and deviation, if the metadata has them for every channel or one for all.
@@ -77,6 +82,12 @@ mod tests {
         }
         assert_eq!(labels(&metadata(&[("names", "['cat', 'dog']")]), 2).map(|l| l.len()), Some(2));
         assert_eq!(labels(&metadata(&[("labels", "cat,dog")]), 3), None);
+    }
+
+    #[test]
+    fn labels_hold_nothing_a_terminal_would_obey() {
+        let found = labels(&metadata(&[("labels", r#"["cat\u001b[2J", "dog"]"#)]), 2).unwrap();
+        assert_eq!(found, ["cat\\u{1b}[2J", "dog"]);
     }
 
     #[test]

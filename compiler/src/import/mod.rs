@@ -1,11 +1,12 @@
 //! Reads an ONNX model of any trainer into a tensor graph.
 //!
-//! The file is checked before it is decoded and translated (wire, model, tensor), walked once in topological order
+//! The file is checked before it is decoded and translated (wire, proto, model, tensor), walked once in topological order
 //! (translate, ops), and element-wise arithmetic is carried as polynomials until something needs a node (polynomial, emit).
 //! Types of tract stay inside this module: its protobuf types to read, its evaluator as the oracle.
 //!
 //! What cannot be encrypted is refused, all of it at once; nothing is replaced unless the caller asks for it.
 
+mod clean;
 mod coefficient;
 mod constant;
 mod contain;
@@ -23,6 +24,7 @@ mod ops;
 mod oracle;
 mod output;
 mod polynomial;
+mod proto;
 mod readers;
 mod reason;
 mod tensor;
@@ -45,6 +47,7 @@ pub use reason::Reason;
 
 use crate::fit::FitSpec;
 use external::ExternalData;
+use limits::Budget;
 
 /// What the caller allows.
 #[derive(Clone, Debug, Default)]
@@ -118,8 +121,9 @@ pub(crate) fn import(
     folder: Option<&Path>,
     options: &ImportOptions,
 ) -> Result<Imported, ImportError> {
-    let model = model::read(bytes, &ExternalData::new(folder))?;
-    let translated = translate::translate(&model, options)?;
+    let mut budget = Budget::of_file(bytes.len());
+    let model = model::read(bytes, &mut ExternalData::new(folder), &mut budget)?;
+    let translated = translate::translate(&model, budget, options)?;
     if !translated.refusals.is_empty() {
         return Err(ImportError::Refused(Refusals(translated.refusals)));
     }

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use prost::Message;
 use tract_onnx::pb;
 use tract_onnx::pb::tensor_proto::DataType;
 use tract_onnx::pb::tensor_shape_proto::dimension;
@@ -13,8 +12,10 @@ use tract_onnx::pb::tensor_shape_proto::dimension;
 use super::constant::Constant;
 use super::error::Malformed;
 use super::external::ExternalData;
+use super::limits::Budget;
 use super::node::Node;
-use super::{tensor, wire};
+use super::proto;
+use super::tensor::{self, Read};
 
 /// An ONNX model, read and checked.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct Model {
     pub(super) nodes: Vec<Node>,
     /// Initializers by name.
     pub(super) constants: HashMap<String, Constant>,
+    /// Names of initializers that hold strings.
+    pub(super) texts: HashSet<String>,
     /// Inputs that are not initializers.
     pub(super) inputs: Vec<Declared>,
     /// Names of the outputs.
@@ -49,16 +52,24 @@ pub(super) struct Declared {
 }
 
 /// Decodes and checks a model.
-pub(super) fn read(bytes: Vec<u8>, external: &ExternalData) -> Result<Model, Malformed> {
-    wire::check(&bytes)?;
-    let proto = pb::ModelProto::decode(&bytes[..]).map_err(|e| Malformed::Decode(e.to_string()))?;
+pub(super) fn read(
+    bytes: Vec<u8>,
+    external: &mut ExternalData,
+    budget: &mut Budget,
+) -> Result<Model, Malformed> {
+    let proto = proto::decode(&bytes)?;
     drop(bytes);
     let graph = proto.graph.ok_or(Malformed::NoGraph)?;
-    let mut constants = HashMap::new();
+    let (mut constants, mut texts) = (HashMap::new(), HashSet::new());
     for initializer in graph.initializer {
         let name = initializer.name.clone();
-        let constant = tensor::read(initializer, external)?;
-        if constants.insert(name.clone(), constant).is_some() {
+        let is_new = match tensor::read(initializer, external, budget)? {
+            Read::Numbers(constant) => {
+                constants.insert(name.clone(), constant).is_none() && !texts.contains(&name)
+            }
+            Read::Text => texts.insert(name.clone()) && !constants.contains_key(&name),
+        };
+        if !is_new {
             return Err(Malformed::MadeTwice(name));
         }
     }
@@ -68,8 +79,9 @@ pub(super) fn read(bytes: Vec<u8>, external: &ExternalData) -> Result<Model, Mal
     }
     let noted = graph.value_info.iter().chain(&graph.output);
     let noted_shapes = noted.filter_map(|info| Some((info.name.clone(), noted_shape(info)?))).collect();
+    let is_initializer = |name: &String| constants.contains_key(name) || texts.contains(name);
     let inputs: Vec<Declared> =
-        graph.input.iter().filter(|i| !constants.contains_key(&i.name)).map(declared).collect();
+        graph.input.iter().filter(|i| !is_initializer(&i.name)).map(declared).collect();
     let outputs: Vec<String> = graph.output.into_iter().map(|o| o.name).collect();
     if inputs.is_empty() {
         return Err(Malformed::NoSuchEnd("input"));
@@ -77,18 +89,21 @@ pub(super) fn read(bytes: Vec<u8>, external: &ExternalData) -> Result<Model, Mal
     if outputs.is_empty() {
         return Err(Malformed::NoSuchEnd("output"));
     }
-    let nodes = graph.node.into_iter().enumerate();
-    let nodes = nodes.map(|(i, n)| Node::read(n, i, external)).collect::<Result<Vec<_>, _>>()?;
-    let nodes = sorted(live(nodes, &outputs)?, &constants, &inputs)?;
-    let made = nodes.iter().flat_map(|n| &n.outputs).chain(inputs.iter().map(|i| &i.name));
-    let known: HashSet<&String> = made.chain(constants.keys()).collect();
-    if let Some(missing) = outputs.iter().find(|o| !known.contains(o)) {
+    let nodes =
+        graph.node.into_iter().map(|n| Node::read(n, external, budget)).collect::<Result<Vec<_>, _>>()?;
+    let given: HashSet<&str> =
+        inputs.iter().map(|i| &i.name).chain(constants.keys()).chain(&texts).map(String::as_str).collect();
+    let nodes = sorted(nodes, &given)?;
+    let made = nodes.iter().flat_map(|n| &n.outputs).map(String::as_str);
+    let known: HashSet<&str> = made.chain(given).collect();
+    if let Some(missing) = outputs.iter().find(|o| !known.contains(o.as_str())) {
         return Err(Malformed::Dangling { node: "graph output".into(), value: missing.clone() });
     }
     let opset = proto.opset_import.iter().find(|o| o.domain.is_empty() || o.domain == "ai.onnx");
     Ok(Model {
         nodes,
         constants,
+        texts,
         inputs,
         outputs,
         noted_shapes,
@@ -98,37 +113,10 @@ pub(super) fn read(bytes: Vec<u8>, external: &ExternalData) -> Result<Model, Mal
     })
 }
 
-/// The nodes some output depends on.
-fn live(nodes: Vec<Node>, outputs: &[String]) -> Result<Vec<Node>, Malformed> {
-    let mut makers: HashMap<&str, usize> = HashMap::new();
-    for (i, node) in nodes.iter().enumerate() {
-        for output in node.outputs.iter().filter(|o| !o.is_empty()) {
-            if makers.insert(output, i).is_some() {
-                return Err(Malformed::MadeTwice(output.clone()));
-            }
-        }
-    }
-    let mut is_live = vec![false; nodes.len()];
-    let mut wanted: Vec<&str> = outputs.iter().map(String::as_str).collect();
-    while let Some(value) = wanted.pop() {
-        if let Some(&maker) = makers.get(value)
-            && !std::mem::replace(&mut is_live[maker], true)
-        {
-            wanted.extend(nodes[maker].inputs.iter().map(String::as_str));
-        }
-    }
-    Ok(nodes.into_iter().zip(is_live).filter(|(_, keep)| *keep).map(|(node, _)| node).collect())
-}
-
 /// Operands first; nodes that are ready keep the order of the file.
-fn sorted(
-    nodes: Vec<Node>,
-    constants: &HashMap<String, Constant>,
-    inputs: &[Declared],
-) -> Result<Vec<Node>, Malformed> {
+fn sorted(nodes: Vec<Node>, given: &HashSet<&str>) -> Result<Vec<Node>, Malformed> {
     let makers: HashMap<&str, usize> =
         nodes.iter().enumerate().flat_map(|(i, n)| n.outputs.iter().map(move |o| (o.as_str(), i))).collect();
-    let given: HashSet<&str> = inputs.iter().map(|i| i.name.as_str()).collect();
     let mut missing = vec![0_usize; nodes.len()];
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for (i, node) in nodes.iter().enumerate() {
@@ -136,7 +124,7 @@ fn sorted(
             if let Some(&maker) = makers.get(value.as_str()) {
                 missing[i] += 1;
                 readers[maker].push(i);
-            } else if !constants.contains_key(value) && !given.contains(value.as_str()) {
+            } else if !given.contains(value.as_str()) {
                 return Err(Malformed::Dangling { node: node.name.clone(), value: value.clone() });
             }
         }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use tract_onnx::pb;
 use tract_onnx::pb::attribute_proto::AttributeType;
 
+use super::clean::clean;
 use super::constant::Constant;
 use super::error::Malformed;
 use super::external::ExternalData;
-use super::tensor;
+use super::limits::Budget;
+use super::tensor::{self, Read};
 
 /// An operator applied to named values.
 #[derive(Debug)]
@@ -34,22 +36,25 @@ enum Attribute {
     Ints(Vec<i64>),
     Floats(Vec<f32>),
     Tensor(Constant),
-    /// Graphs, sparse tensors and types: present, never used.
+    /// Strings in lists or tensors, graphs, sparse tensors and types: present, never used.
     Other,
 }
 
 impl Node {
-    /// Takes a node out of the protobuf; `position` names it if it has no name.
+    /// Takes a node out of the protobuf.
     pub(super) fn read(
         proto: pb::NodeProto,
-        position: usize,
-        external: &ExternalData,
+        external: &mut ExternalData,
+        budget: &mut Budget,
     ) -> Result<Self, Malformed> {
-        let name = if proto.name.is_empty() { format!("{}#{position}", proto.op_type) } else { proto.name };
+        let name = proto.name;
         let mut attributes = BTreeMap::new();
-        for attribute in proto.attribute {
+        for mut attribute in proto.attribute {
             let key = attribute.name.clone();
-            attributes.insert(key, Attribute::read(attribute, external)?);
+            if let Some(tensor) = attribute.t.as_mut().filter(|t| t.name.is_empty()) {
+                tensor.name = format!("{name}.{key}");
+            }
+            attributes.insert(key, Attribute::read(attribute, external, budget)?);
         }
         let domain = if proto.domain == "ai.onnx" { String::new() } else { proto.domain };
         Ok(Node { name, domain, op: proto.op_type, inputs: proto.input, outputs: proto.output, attributes })
@@ -125,8 +130,16 @@ impl Node {
 }
 
 impl Attribute {
-    fn read(proto: pb::AttributeProto, external: &ExternalData) -> Result<Self, Malformed> {
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    fn read(
+        proto: pb::AttributeProto,
+        external: &mut ExternalData,
+        budget: &mut Budget,
+    ) -> Result<Self, Malformed> {
+        let text = |bytes: Vec<u8>| {
+            let mut text = String::from_utf8_lossy(&bytes).into_owned();
+            clean(&mut text);
+            text
+        };
         Ok(match AttributeType::try_from(proto.r#type) {
             Ok(AttributeType::Int) => Attribute::Int(proto.i),
             Ok(AttributeType::Float) => Attribute::Float(proto.f),
@@ -134,7 +147,10 @@ impl Attribute {
             Ok(AttributeType::Ints) => Attribute::Ints(proto.ints),
             Ok(AttributeType::Floats) => Attribute::Floats(proto.floats),
             Ok(AttributeType::Tensor) => match proto.t {
-                Some(tensor) => Attribute::Tensor(tensor::read(tensor, external)?),
+                Some(tensor) => match tensor::read(tensor, external, budget)? {
+                    Read::Numbers(constant) => Attribute::Tensor(constant),
+                    Read::Text => Attribute::Other,
+                },
                 None => Attribute::Other,
             },
             _ => Attribute::Other,

@@ -6,14 +6,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use prost::Message;
-use tract_onnx::pb::ModelProto;
 use tract_onnx::prelude::{
     Datum, InferenceFact, InferenceModelExt, IntoRunnable, TValue, TVec, Tensor, TractResult, TypedSimplePlan,
 };
 
 use super::contain::contain;
-use super::{Imported, InputInfo};
+use super::{Imported, InputInfo, proto};
 
 /// A model ready to be evaluated in single precision.
 #[derive(Debug)]
@@ -74,7 +72,7 @@ impl Oracle {
 }
 
 fn plan(bytes: &[u8], folder: Option<&Path>, imported: &Imported) -> TractResult<Arc<TypedSimplePlan>> {
-    let proto = ModelProto::decode(bytes)?;
+    let proto = proto::decode(bytes)?;
     let folder = folder.and_then(Path::to_str);
     let mut model = tract_onnx::onnx().with_ignore_value_info(true).parse(&proto, folder)?.model;
     for (i, info) in imported.inputs.iter().enumerate() {

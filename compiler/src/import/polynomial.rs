@@ -63,6 +63,23 @@ impl Polynomial {
         self.terms.get(&monomial).cloned().unwrap_or(Coefficient::ZERO)
     }
 
+    /// Number of terms, at least one.
+    pub(super) fn n_terms(&self) -> usize {
+        self.terms.len().max(1)
+    }
+
+    /// Numbers in the coefficients.
+    pub(super) fn len(&self) -> usize {
+        self.terms.values().map(|c| c.values().len()).sum()
+    }
+
+    /// Numbers to compute for a product with another polynomial.
+    pub(super) fn product_len(&self, other: &Self) -> usize {
+        let longest = |p: &Self| p.terms.values().map(|c| c.values().len()).max().unwrap_or(0);
+        let pairs = self.terms.len().saturating_mul(other.terms.len());
+        pairs.saturating_mul(longest(self).max(longest(other)))
+    }
+
     /// Total degree.
     pub(super) fn degree(&self) -> u32 {
         self.terms.keys().map(|[i, j]| i + j).max().unwrap_or(0)

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::model::Model;
+use super::node::Node;
 
 /// Facts about the readers of every value.
 #[derive(Debug)]
@@ -11,6 +12,7 @@ pub(super) struct Readers<'m> {
     pending: HashMap<&'m str, usize>,
     structural: HashSet<&'m str>,
     outputs: HashSet<&'m str>,
+    first: HashMap<&'m str, &'m Node>,
 }
 
 impl<'m> Readers<'m> {
@@ -22,12 +24,14 @@ impl<'m> Readers<'m> {
             *counts.entry(name).or_default() += 1;
             structural.insert(name);
         }
+        let mut first = HashMap::new();
         for node in model.nodes.iter().rev() {
             let shows_through =
                 is_transparent(&node.op) && node.outputs.iter().any(|o| structural.contains(o.as_str()));
             let is_structural = shows_through || !(is_transparent(&node.op) || is_arithmetic(&node.op));
             for name in node.inputs.iter().filter(|n| !n.is_empty()) {
                 *counts.entry(name).or_default() += 1;
+                first.insert(name.as_str(), node);
                 if is_structural {
                     structural.insert(name);
                 }
@@ -38,12 +42,18 @@ impl<'m> Readers<'m> {
             counts,
             structural,
             outputs: model.outputs.iter().map(String::as_str).collect(),
+            first,
         }
     }
 
     /// How many nodes and outputs read a value.
     pub(super) fn count(&self, name: &str) -> usize {
         self.counts.get(name).copied().unwrap_or(0)
+    }
+
+    /// The first node that reads a value.
+    pub(super) fn first(&self, name: &str) -> Option<&'m Node> {
+        self.first.get(name).copied()
     }
 
     /// Notes that one reader of a value is done; returns whether it was the last.

@@ -7,6 +7,9 @@ pub enum Reason {
     /// ReLU and its relatives.
     #[error("{0} is not a polynomial")]
     Activation(&'static str),
+    /// A function that has no replacement either.
+    #[error("{0} is not a polynomial")]
+    Function(&'static str),
     /// Max pooling.
     #[error("a maximum is not a polynomial")]
     MaxPool,
@@ -56,6 +59,14 @@ pub enum Reason {
     /// A re-arrangement that is more than a view.
     #[error("it re-arranges encrypted values in a way that needs {0}")]
     Rearranges(&'static str),
+    /// A linear map with too many weights.
+    #[error("as a linear map it would take {inputs} x {outputs} weights, more than {max}", max = super::ops::MAX_WEIGHTS)]
+    LargeMap {
+        /// Numbers of the operand.
+        inputs: usize,
+        /// Numbers of the result.
+        outputs: usize,
+    },
     /// A reduction or concatenation over something else than expected.
     #[error("it works along {0}")]
     WrongAxis(&'static str),
@@ -71,6 +82,9 @@ pub enum Reason {
     /// A value too large to be a network's.
     #[error("its result would hold more than {max} numbers", max = super::limits::MAX_VALUE_LEN)]
     TooLarge,
+    /// More constants than a file of its size may ask for.
+    #[error("it needs more constants than a model of this size may compute with")]
+    TooManyConstants,
     /// A normalization by statistics of the value itself.
     #[error("it divides by statistics of the encrypted value")]
     Statistics,
@@ -89,11 +103,15 @@ impl Reason {
             Self::Activation(_) => {
                 "retrain with a polynomial activation, or replace it with `--relu quadratic` (retraining is expected)"
             }
+            Self::Function(_) => {
+                "retrain with a polynomial in its place, such as a square or a quadratic activation"
+            }
             Self::MaxPool => "use average pooling and retrain; the two agree on where a feature is",
             Self::InnerSoftmax => "end the exported model before it and let the client apply it",
-            Self::Clip { .. } => {
-                "remove the limits and keep values in range by training; `--relu quadratic` replaces a limit at zero"
+            Self::Clip { min, .. } if *min == 0.0 => {
+                "remove the limits and keep values in range by training, or replace it with `--relu quadratic` (retraining is expected)"
             }
+            Self::Clip { .. } => "remove the limits and keep values in range by training",
             Self::ControlFlow => {
                 "export the model for one fixed input shape, which unrolls loops and branches"
             }
@@ -108,10 +126,14 @@ impl Reason {
             Self::Rearranges(_) => {
                 "keep images as channel, row, column until the dense layers, and flatten only in front of them"
             }
+            Self::LargeMap { .. } => {
+                "apply it to fewer channels or a smaller image, or use convolutions, pools and flattening, which cost less"
+            }
             Self::WrongAxis(_) => "pool over rows and columns, concatenate channels",
             Self::Integers => "convert the input to floating point first",
             Self::SymbolicDimension(_) => "export with a fixed input size; only the batch may be symbolic",
             Self::Rank(_) => "use inputs of shape [batch, features] or [batch, channels, height, width]",
+            Self::TooManyConstants => "fold constants before exporting, so that the file holds them",
             Self::TooLarge => "use a smaller input or fewer channels",
             Self::Statistics => "use batch normalization, whose statistics are constants after training",
             Self::TrainingMode => "export the model in inference mode",

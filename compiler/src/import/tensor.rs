@@ -8,30 +8,56 @@ use tract_onnx::pb::tensor_proto::{DataLocation, DataType};
 use super::constant::{Constant, Data};
 use super::error::Malformed;
 use super::external::ExternalData;
-use super::limits::{MAX_RANK, product};
+use super::limits::{Budget, MAX_EMPTY_VOLUME, MAX_RANK, product, volume};
+
+/// What a tensor of a model holds.
+#[derive(Debug)]
+pub(super) enum Read {
+    /// Numbers.
+    Numbers(Constant),
+    /// Strings, which only operators behind the network's result may read.
+    Text,
+}
 
 /// Converts and consumes a tensor, so that two copies of its data exist only while it is read.
-pub(super) fn read(mut proto: TensorProto, external: &ExternalData) -> Result<Constant, Malformed> {
+pub(super) fn read(
+    mut proto: TensorProto,
+    external: &mut ExternalData,
+    budget: &mut Budget,
+) -> Result<Read, Malformed> {
     let name = std::mem::take(&mut proto.name);
     let problem = |problem: String| Malformed::Tensor { tensor: name.clone(), problem };
     let dims = extents(&proto.dims).map_err(problem)?;
     let len = product(&dims, usize::MAX >> 4).ok_or_else(|| problem("is too large".into()))?;
+    if len == 0 && volume(&dims, MAX_EMPTY_VOLUME).is_none() {
+        return Err(problem(format!("has no elements, but extents of {dims:?}")));
+    }
     if proto.segment.is_some() {
         return Err(problem("is stored in segments, which nobody writes any more".into()));
     }
+    let kind = DataType::try_from(proto.data_type).unwrap_or(DataType::Undefined);
+    if kind == DataType::String {
+        return match proto.string_data.len() == len {
+            true => Ok(Read::Text),
+            false => Err(problem(format!("has {} strings for {len} elements", proto.string_data.len()))),
+        };
+    }
+    let width = width(kind).map_err(problem)?;
     let raw = if proto.data_location == Some(DataLocation::External as i32) {
-        Some(external.read(&proto.external_data).map_err(problem)?)
+        let wanted = len.checked_mul(width).ok_or_else(|| problem("is too large".into()))?;
+        let bytes = external.read(&proto.external_data, wanted as u64).map_err(problem)?;
+        budget.grow(bytes.len());
+        Some(bytes)
     } else if proto.raw_data.is_empty() {
         None
     } else {
         Some(std::mem::take(&mut proto.raw_data))
     };
-    let kind = DataType::try_from(proto.data_type).unwrap_or(DataType::Undefined);
     let data = match raw {
-        Some(raw) => from_raw(kind, &raw, len),
+        Some(raw) => from_raw(kind, &raw, len, width),
         None => from_fields(kind, proto, len),
     };
-    Ok(Constant { dims, data: data.map_err(problem)? })
+    Ok(Read::Numbers(Constant { dims, data: data.map_err(problem)? }))
 }
 
 fn extents(dims: &[i64]) -> Result<Vec<usize>, String> {
@@ -41,14 +67,18 @@ fn extents(dims: &[i64]) -> Result<Vec<usize>, String> {
     dims.iter().map(|&d| usize::try_from(d).map_err(|_| format!("has a negative extent {d}"))).collect()
 }
 
-fn from_raw(kind: DataType, raw: &[u8], len: usize) -> Result<Data, String> {
-    let width = match kind {
-        DataType::Uint8 | DataType::Int8 | DataType::Bool => 1,
-        DataType::Uint16 | DataType::Int16 | DataType::Float16 | DataType::Bfloat16 => 2,
-        DataType::Float | DataType::Int32 | DataType::Uint32 => 4,
-        DataType::Double | DataType::Int64 | DataType::Uint64 => 8,
-        other => return Err(format!("has element type {other:?}, which is not supported")),
-    };
+/// Bytes of an element in raw data.
+fn width(kind: DataType) -> Result<usize, String> {
+    match kind {
+        DataType::Uint8 | DataType::Int8 | DataType::Bool => Ok(1),
+        DataType::Uint16 | DataType::Int16 | DataType::Float16 | DataType::Bfloat16 => Ok(2),
+        DataType::Float | DataType::Int32 | DataType::Uint32 => Ok(4),
+        DataType::Double | DataType::Int64 | DataType::Uint64 => Ok(8),
+        other => Err(format!("has element type {other:?}, which is not supported")),
+    }
+}
+
+fn from_raw(kind: DataType, raw: &[u8], len: usize, width: usize) -> Result<Data, String> {
     let expected = len.checked_mul(width);
     if expected != Some(raw.len()) {
         return Err(format!("has {} bytes of data for {len} elements of {width}", raw.len()));
@@ -71,7 +101,8 @@ fn from_raw(kind: DataType, raw: &[u8], len: usize) -> Result<Data, String> {
         DataType::Int16 => ints(words(raw).map(|w| i64::from(i16::from_le_bytes(w)))),
         DataType::Int32 => ints(words(raw).map(|w| i64::from(i32::from_le_bytes(w)))),
         DataType::Uint32 => ints(words(raw).map(|w| i64::from(u32::from_le_bytes(w)))),
-        DataType::Int64 | DataType::Uint64 => ints(words(raw).map(i64::from_le_bytes)),
+        DataType::Int64 => ints(words(raw).map(i64::from_le_bytes)),
+        DataType::Uint64 => Data::Int(signed(words(raw).map(u64::from_le_bytes))?),
         _ => ints(raw.iter().map(|&b| i64::from(b))),
     })
 }
@@ -95,7 +126,7 @@ fn from_fields(kind: DataType, proto: TensorProto, len: usize) -> Result<Data, S
         }
         DataType::Uint32 | DataType::Uint64 => {
             counted(proto.uint64_data.len())?;
-            Ok(Data::Int(proto.uint64_data.iter().map(|&x| x as i64).collect()))
+            Ok(Data::Int(signed(proto.uint64_data.iter().copied())?))
         }
         DataType::Float16 | DataType::Bfloat16 => {
             counted(proto.int32_data.len())?;
@@ -104,7 +135,9 @@ fn from_fields(kind: DataType, proto: TensorProto, len: usize) -> Result<Data, S
             } else {
                 |bits| f32::from_bits(u32::from(bits) << 16)
             };
-            Ok(Data::F32(proto.int32_data.iter().map(|&x| convert(x as u16)).collect()))
+            let bits = proto.int32_data.iter().map(|&x| u16::try_from(x).map(convert));
+            let values = bits.collect::<Result<Arc<[f32]>, _>>();
+            Ok(Data::F32(values.map_err(|_| "has half-precision numbers of more than 16 bits")?))
         }
         DataType::Int32
         | DataType::Int16
@@ -115,9 +148,15 @@ fn from_fields(kind: DataType, proto: TensorProto, len: usize) -> Result<Data, S
             counted(proto.int32_data.len())?;
             Ok(Data::Int(proto.int32_data.iter().map(|&x| i64::from(x)).collect::<Arc<[i64]>>()))
         }
-        DataType::String => Ok(Data::Text),
         other => Err(format!("has element type {other:?}, which is not supported")),
     }
+}
+
+/// Unsigned integers, if all of them are also signed ones.
+fn signed(values: impl Iterator<Item = u64>) -> Result<Arc<[i64]>, String> {
+    let values = values
+        .map(|v| i64::try_from(v).map_err(|_| format!("holds {v}, which is no 64-bit integer with sign")));
+    values.collect()
 }
 
 /// IEEE half precision to single, exactly.
@@ -155,13 +194,52 @@ mod tests {
             raw_data: vec![0; 15],
             ..Default::default()
         };
-        let error = read(proto, &ExternalData::new(None)).unwrap_err();
+        let error = read(proto, &mut ExternalData::new(None), &mut Budget::of_file(0)).unwrap_err();
         assert_eq!(error.to_string(), "tensor `w` has 15 bytes of data for 4 elements of 4");
+    }
+
+    fn problem(proto: TensorProto) -> String {
+        let read = read(proto, &mut ExternalData::new(None), &mut Budget::of_file(0));
+        read.expect_err("a hostile tensor").to_string()
+    }
+
+    #[test]
+    fn a_tensor_without_elements_has_no_large_extents() {
+        let proto =
+            TensorProto { name: "w".into(), dims: vec![0, 1 << 50], data_type: 1, ..Default::default() };
+        assert_eq!(problem(proto), "tensor `w` has no elements, but extents of [0, 1125899906842624]");
+    }
+
+    #[test]
+    fn strings_are_counted_and_are_no_numbers() {
+        let kind = DataType::String as i32;
+        let proto = TensorProto { dims: vec![1 << 40], data_type: kind, ..Default::default() };
+        assert!(problem(proto).contains("has 0 strings for 1099511627776 elements"));
+        let proto = TensorProto {
+            dims: vec![1],
+            data_type: kind,
+            string_data: vec![b"cat".to_vec()],
+            ..Default::default()
+        };
+        let read = read(proto, &mut ExternalData::new(None), &mut Budget::of_file(0));
+        assert!(matches!(read, Ok(Read::Text)));
+    }
+
+    #[test]
+    fn integers_that_do_not_fit_are_an_error() {
+        let kind = DataType::Uint64 as i32;
+        let proto =
+            TensorProto { dims: vec![1], data_type: kind, raw_data: vec![0xff; 8], ..Default::default() };
+        assert!(problem(proto).contains("18446744073709551615"));
+        let kind = DataType::Float16 as i32;
+        let proto =
+            TensorProto { dims: vec![1], data_type: kind, int32_data: vec![1 << 16], ..Default::default() };
+        assert!(problem(proto).contains("16 bits"));
     }
 
     #[test]
     fn overflowing_extents_are_an_error() {
         let proto = TensorProto { dims: vec![i64::MAX, i64::MAX], data_type: 1, ..Default::default() };
-        assert!(read(proto, &ExternalData::new(None)).is_err());
+        assert!(read(proto, &mut ExternalData::new(None), &mut Budget::of_file(0)).is_err());
     }
 }

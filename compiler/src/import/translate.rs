@@ -3,14 +3,15 @@
 //! Before: a [`Model`] whose values all have a maker. After: a graph with one output per distinct result, or every reason
 //! why there is none. A refused node is replaced by a stand-in of its shape, so that one run finds all of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fhec_ir::{Graph, NodeId, Op, Shape};
 
+use super::coefficient::Coefficient;
 use super::constant::Constant;
 use super::emit::Emitter;
 use super::error::{Malformed, Refusal};
-use super::limits::{Budget, MAX_VALUE_LEN, product};
+use super::limits::{Budget, MAX_RANK, MAX_VALUE_LEN, product};
 use super::model::Model;
 use super::node::Node;
 use super::polynomial::Polynomial;
@@ -31,17 +32,22 @@ pub(super) struct Translated {
 }
 
 /// Translates a model.
-pub(super) fn translate(model: &Model, options: &ImportOptions) -> Result<Translated, Malformed> {
+pub(super) fn translate(
+    model: &Model,
+    budget: Budget,
+    options: &ImportOptions,
+) -> Result<Translated, Malformed> {
     let mut cx = Translator {
         model,
         options,
         emitter: Emitter::default(),
-        budget: Budget::default(),
+        budget,
         batch: 1,
         values: HashMap::new(),
         readers: Readers::new(model),
         notes: Vec::new(),
         refusals: Vec::new(),
+        refused_inner: HashSet::new(),
     };
     let inputs = input::declare_all(&mut cx)?;
     for node in &model.nodes {
@@ -66,6 +72,8 @@ pub(super) struct Translator<'m> {
     pub(super) readers: Readers<'m>,
     pub(super) notes: Vec<Note>,
     refusals: Vec<Refusal>,
+    /// Nodes behind the scores whose result goes on into the network, and were refused for it.
+    refused_inner: HashSet<String>,
 }
 
 impl Translator<'_> {
@@ -107,6 +115,7 @@ impl Translator<'_> {
         match self.operand(node, slot) {
             None => Ok(None),
             Some(Value::Constant(constant)) => Ok(Some(constant)),
+            Some(Value::Text) => Err(node.malformed(format!("has strings for its {what}")).into()),
             Some(_) => Err(Reason::NotConstant(what).into()),
         }
     }
@@ -128,15 +137,23 @@ impl Translator<'_> {
             return Ok(Some(values.to_vec()));
         }
         let Some(constant) = self.optional_constant(node, slot, "list of integers")? else { return Ok(None) };
-        let values = constant.as_ints().map(<[i64]>::to_vec);
-        values.map(Some).ok_or_else(|| node.malformed("has a list of integers that holds none").into())
+        let values =
+            constant.as_ints().ok_or_else(|| node.malformed("has a list of integers that holds none"))?;
+        // Two numbers per dimension, or one per result, is the most that any operator takes.
+        if values.len() > (2 * MAX_RANK).max(node.outputs.len()) {
+            return Err(node.malformed(format!("has a list of {} integers", values.len())).into());
+        }
+        Ok(Some(values.to_vec()))
     }
 
     /// The node of a value, made now if need be.
     pub(super) fn node_of(&mut self, x: &Encrypted) -> Result<NodeId, Reason> {
         match x.polynomial.as_source() {
             Some(id) => Ok(id),
-            None => self.emitter.emit(&x.polynomial, &x.origin),
+            None => {
+                self.budget.spend(x.polynomial.len()).ok_or(Reason::TooManyConstants)?;
+                self.emitter.emit(&x.polynomial, &x.origin)
+            }
         }
     }
 
@@ -147,6 +164,31 @@ impl Translator<'_> {
         }
         let id = self.node_of(&x)?;
         Ok(x.with_polynomial(Polynomial::source(id, x.view.shape())))
+    }
+
+    /// The value that all elements of a constant share.
+    pub(super) fn uniform(&mut self, node: &Node, constant: &Constant) -> Result<Option<f64>, Malformed> {
+        self.budget.take(node, &constant.dims)?;
+        Ok(constant.uniform())
+    }
+
+    /// Charges the numbers of a polynomial's coefficients that `node` computes.
+    pub(super) fn charge(&mut self, node: &Node, numbers: usize) -> Result<(), Malformed> {
+        self.budget.take(node, &[numbers]).map(drop)
+    }
+
+    /// A constant as it meets a value seen through `view`; `None` if it does not broadcast to it.
+    pub(super) fn coefficient(
+        &mut self,
+        node: &Node,
+        constant: &Constant,
+        view: &View,
+    ) -> Result<Option<Coefficient>, Malformed> {
+        if let Some(value) = self.uniform(node, constant)? {
+            return Ok(Some(Coefficient::Scalar(value)));
+        }
+        self.budget.take(node, view.dims())?;
+        Ok(Coefficient::from_constant(constant, view))
     }
 
     /// Adds a node and returns its value as an ONNX tensor seen through `view(shape)`.
@@ -167,6 +209,7 @@ impl Translator<'_> {
 
     /// A weight for the graph.
     pub(super) fn weight(&mut self, node: &Node, constant: &Constant) -> Result<fhec_ir::TensorId, OpError> {
+        self.budget.take(node, &constant.dims)?;
         let tensor = constant.to_tensor().filter(fhec_ir::Tensor::is_finite);
         let tensor = tensor.ok_or_else(|| node.malformed("has weights that are not finite numbers"))?;
         Ok(self.emitter.graph.add_tensor(tensor))
@@ -188,12 +231,13 @@ impl Translator<'_> {
     /// What a name stands for.
     pub(super) fn value(&self, name: &str) -> Option<Value> {
         let initializer = || self.model.constants.get(name).cloned().map(Value::Constant);
-        self.values.get(name).cloned().or_else(initializer)
+        let text = || self.model.texts.contains(name).then_some(Value::Text);
+        self.values.get(name).cloned().or_else(initializer).or_else(text)
     }
 
     /// Notes a softmax whose result goes on into the network, once.
     fn refuse_inner(&mut self, scores: &Scores) {
-        if self.refusals.iter().all(|r| r.node != scores.node) {
+        if self.refused_inner.insert(scores.node.clone()) {
             let (node, op) = (scores.node.clone(), scores.op.clone());
             let shape = Some(scores.value.view.dims().to_vec());
             self.refusals.push(Refusal { node, op, shape, reason: Reason::InnerSoftmax });
@@ -256,6 +300,9 @@ impl Translator<'_> {
             }
             self.refuse_inner(&scores);
             return Ok(vec![Value::Encrypted(scores.value)]);
+        }
+        if operands.iter().any(|v| matches!(v, Value::Text)) {
+            return Err(node.malformed("reads strings where numbers are meant").into());
         }
         if operands.iter().any(|v| matches!(v, Value::Unknown)) {
             if let Some(reason) = ops::known_refusal(self, node) {

@@ -1,5 +1,7 @@
 //! What a name of the model stands for while it is translated.
 
+use std::sync::Arc;
+
 use super::constant::Constant;
 use super::error::Malformed;
 use super::polynomial::Polynomial;
@@ -11,6 +13,8 @@ use super::view::View;
 pub(super) enum Value {
     /// Known now.
     Constant(Constant),
+    /// Constant strings; only operators behind the network's result may read them.
+    Text,
     /// Depends on the input.
     Encrypted(Encrypted),
     /// Something the client computes from the network's scores, such as a softmax.
@@ -23,7 +27,7 @@ pub(super) enum Value {
 #[derive(Clone, Debug)]
 pub(super) struct Encrypted {
     /// The value as a polynomial of nodes of the graph.
-    pub(super) polynomial: Polynomial,
+    pub(super) polynomial: Arc<Polynomial>,
     /// How ONNX sees it.
     pub(super) view: View,
     /// Whether ONNX computes with it in floating point.
@@ -37,12 +41,18 @@ pub(super) struct Encrypted {
 impl Encrypted {
     /// A value seen through `view`, in floating point.
     pub(super) fn new(polynomial: Polynomial, view: View, origin: &str) -> Self {
-        Encrypted { polynomial, view, is_float: true, is_exclusive: false, origin: origin.into() }
+        Encrypted {
+            polynomial: Arc::new(polynomial),
+            view,
+            is_float: true,
+            is_exclusive: false,
+            origin: origin.into(),
+        }
     }
 
     /// The same with another polynomial.
     pub(super) fn with_polynomial(&self, polynomial: Polynomial) -> Self {
-        Encrypted { polynomial, is_exclusive: false, ..self.clone() }
+        Encrypted { polynomial: Arc::new(polynomial), is_exclusive: false, ..self.clone() }
     }
 
     /// The same seen through another view.

@@ -57,6 +57,21 @@ pub(crate) const RESNET: &str = r#"
     (name: "o", of: ["d"], op: Output),
 "#;
 
+/// A vector spread over an image by a kernel as large as the image, and a gate of one number per channel repeated over it.
+pub(crate) const SPREAD: &str = r#"
+    (name: "x", op: Input(6, 1, 1)),
+    (name: "d", of: ["x"], op: Linear(weight: Between([5, 6], 1, -0.4, 0.4), bias: Some(Seed([5], 2)))),
+    (name: "u", of: ["d"], op: Conv2d(weight: Between([2, 5, 3, 4], 3, -0.4, 0.4), pads: (top: 2, left: 3, bottom: 2, right: 3))),
+    (name: "s", of: ["u"], op: Poly(Values([3, 1], [0.3, 0.5, 0.2]))),
+    (name: "p", of: ["s"], op: Pool(kernel: (3, 4), stride: (3, 4), divisor: Some(12.0))),
+    (name: "r", of: ["p"], op: Conv2d(weight: Values([2, 1, 3, 4], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]), pads: (top: 2, left: 3, bottom: 2, right: 3), groups: 2)),
+    (name: "m", of: ["s", "r"], op: Mul),
+    (name: "c", of: ["m"], op: Conv2d(weight: Between([3, 2, 2, 2], 4, -0.4, 0.4))),
+    (name: "f", of: ["c"], op: Flatten),
+    (name: "e", of: ["f"], op: Linear(weight: Between([4, 18], 5, -0.3, 0.3))),
+    (name: "o", of: ["e"], op: Output),
+"#;
+
 /// Normalizations and pools between stacked convolutions.
 pub(crate) const VGG: &str = r#"
     (name: "x", op: Input(2, 8, 8)),

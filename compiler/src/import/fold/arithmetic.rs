@@ -49,15 +49,64 @@ pub(super) fn unary(node: &Node, x: &Constant, budget: &mut Budget) -> Result<Co
         "Ceil" => f64::ceil,
         _ => return Err(Reason::Operator.into()),
     };
-    budget.take(&x.dims)?;
+    budget.take(node, &x.dims)?;
     let values = x.to_vec().into_iter().map(f);
     Ok(match x.data {
         Data::Int(_) => {
             Constant { dims: x.dims.clone(), data: Data::Int(values.map(|v| v as i64).collect()) }
         }
         Data::F32(_) | Data::F64(_) => Constant::f64(x.dims.clone(), values.collect()),
-        Data::Text => return Err(Reason::Operator.into()),
     })
+}
+
+/// Where: one of two constants, by a third.
+pub(super) fn choose(
+    node: &Node,
+    operands: &[Option<Constant>],
+    budget: &mut Budget,
+) -> Result<Constant, OpError> {
+    let [Some(condition), Some(a), Some(b)] = operands else {
+        return Err(node.malformed("needs three operands").into());
+    };
+    let dims = broadcast(&a.dims, &b.dims).and_then(|dims| broadcast(&dims, &condition.dims));
+    let dims = dims.ok_or_else(|| node.malformed("has operands that do not broadcast"))?;
+    let n = budget.take(node, &dims)?;
+    let walks = [condition, a, b].map(|x| Walk::new(&x.dims, &dims));
+    let is_left = |i: usize| condition.get(walks[0].at(i)) != 0.0;
+    if let (Data::Int(x), Data::Int(y)) = (&a.data, &b.data) {
+        let values = (0..n).map(|i| if is_left(i) { x[walks[1].at(i)] } else { y[walks[2].at(i)] }).collect();
+        return Ok(Constant { dims, data: Data::Int(values) });
+    }
+    let value = |i: usize| if is_left(i) { a.get(walks[1].at(i)) } else { b.get(walks[2].at(i)) };
+    let values = (0..n).map(value).collect();
+    Ok(Constant::f64(dims, values))
+}
+
+/// Comparisons, whose results are zeros and ones.
+pub(super) fn compare(
+    node: &Node,
+    operands: &[Option<Constant>],
+    budget: &mut Budget,
+) -> Result<Constant, OpError> {
+    let truths = |a: &Constant,
+                  b: &Constant,
+                  budget: &mut Budget,
+                  holds: fn(f64, f64) -> bool|
+     -> Result<Constant, OpError> {
+        let dims = broadcast(&a.dims, &b.dims)
+            .ok_or_else(|| node.malformed("has operands that do not broadcast"))?;
+        let n = budget.take(node, &dims)?;
+        let (left, right) = (Walk::new(&a.dims, &dims), Walk::new(&b.dims, &dims));
+        let values = (0..n).map(|i| i64::from(holds(a.get(left.at(i)), b.get(right.at(i))))).collect();
+        Ok(Constant { dims, data: Data::Int(values) })
+    };
+    match (node.op.as_str(), operands) {
+        ("Not", [Some(a)]) => truths(a, &Constant::scalar(0.0), budget, |x, y| x == y),
+        ("Equal", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| x == y),
+        ("Greater", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| x > y),
+        ("Less", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| x < y),
+        _ => Err(node.malformed("has another number of operands").into()),
+    }
 }
 
 fn binary(node: &Node, a: &Constant, b: &Constant, budget: &mut Budget) -> Result<Constant, OpError> {
@@ -83,7 +132,7 @@ fn elementwise(
 ) -> Result<Constant, OpError> {
     let dims =
         broadcast(&a.dims, &b.dims).ok_or_else(|| node.malformed("has operands that do not broadcast"))?;
-    let n = budget.take(&dims)?;
+    let n = budget.take(node, &dims)?;
     let (left, right) = (Walk::new(&a.dims, &dims), Walk::new(&b.dims, &dims));
     if let (Data::Int(x), Data::Int(y)) = (&a.data, &b.data) {
         let values = (0..n).map(|i| int(x[left.at(i)], y[right.at(i)])).collect::<Option<Vec<_>>>();

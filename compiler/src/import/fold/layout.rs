@@ -2,7 +2,7 @@
 
 use super::super::constant::{Constant, Data};
 use super::super::input::reshaped;
-use super::super::limits::{Budget, MAX_RANK};
+use super::super::limits::{Budget, MAX_EMPTY_VOLUME, MAX_RANK, volume};
 use super::super::node::Node;
 use super::super::reason::Reason;
 use super::super::value::OpError;
@@ -18,7 +18,9 @@ pub(super) fn shape(node: &Node, x: &Constant) -> Result<Constant, OpError> {
 
 pub(super) fn reshape(node: &Node, x: &Constant, target: Option<&Constant>) -> Result<Constant, OpError> {
     let target = integers(node, "shape", target)?.ok_or_else(|| node.malformed("has no shape"))?;
-    let dims = reshaped(&x.dims, &target).filter(|d| d.len() <= MAX_RANK);
+    let is_sound =
+        |dims: &Vec<usize>| dims.len() <= MAX_RANK && volume(dims, x.len().max(MAX_EMPTY_VOLUME)).is_some();
+    let dims = reshaped(&x.dims, &target).filter(is_sound);
     Ok(x.with_dims(dims.ok_or_else(|| node.malformed("changes the number of elements"))?))
 }
 
@@ -64,7 +66,7 @@ pub(super) fn transpose(node: &Node, x: &Constant, budget: &mut Budget) -> Resul
         return Err(node.malformed("has a perm that is no permutation").into());
     }
     let dims: Vec<usize> = permutation.iter().map(|&p| x.dims[p]).collect();
-    let n = budget.take(&dims)?;
+    let n = budget.take(node, &dims)?;
     let strides = strides(&x.dims);
     let walk = |mut i: usize| {
         let mut position = 0;
@@ -96,7 +98,7 @@ pub(super) fn concat(
     }
     let mut dims = first.dims.clone();
     dims[at] = parts.iter().map(|p| p.dims[at]).fold(0_usize, usize::saturating_add);
-    budget.take(&dims)?;
+    budget.take(node, &dims)?;
     let outer: usize = dims[..at].iter().product();
     let inner: usize = dims[at + 1..].iter().product();
     let rows = (0..outer).flat_map(|o| {
@@ -137,7 +139,7 @@ pub(super) fn slice(
         from[at] = bound(starts[i]);
         dims[at] = bound(ends[i]).saturating_sub(from[at]).div_ceil(by[at]);
     }
-    let n = budget.take(&dims)?;
+    let n = budget.take(node, &dims)?;
     let strides = strides(&x.dims);
     let walk = |mut i: usize| {
         let mut position = 0;
@@ -160,10 +162,10 @@ pub(super) fn gather(
     let indices = indices.ok_or_else(|| node.malformed("has no indices"))?;
     let values = indices.as_ints().ok_or_else(|| node.malformed("has indices that are no integers"))?;
     let at = positions(node, &[node.int("axis", 0)?], x.dims.len())?[0];
-    let rows = positions(node, values, x.dims[at])?;
     let dims: Vec<usize> =
         x.dims[..at].iter().chain(&indices.dims).chain(&x.dims[at + 1..]).copied().collect();
-    budget.take(&dims)?;
+    budget.take(node, &dims)?;
+    let rows = positions(node, values, x.dims[at])?;
     let outer: usize = x.dims[..at].iter().product();
     let inner: usize = x.dims[at + 1..].iter().product();
     let extent = x.dims[at];
@@ -185,9 +187,34 @@ pub(super) fn expand(
     let target = extents(node, shape.ok_or_else(|| node.malformed("has no shape"))?)?;
     let dims =
         broadcast(&x.dims, &target).ok_or_else(|| node.malformed("expands to a shape it does not fit"))?;
-    let n = budget.take(&dims)?;
+    let n = budget.take(node, &dims)?;
     let walk = Walk::new(&x.dims, &dims);
     Ok(x.gather(dims.clone(), (0..n).map(|i| walk.at(i))))
+}
+
+/// The whole constant again and again.
+pub(super) fn tile(
+    node: &Node,
+    x: &Constant,
+    repeats: Option<&Constant>,
+    budget: &mut Budget,
+) -> Result<Constant, OpError> {
+    let repeats = extents(node, repeats.ok_or_else(|| node.malformed("has no repeats"))?)?;
+    let times = |(d, r): (&usize, &usize)| d.checked_mul(*r);
+    let dims = x.dims.iter().zip(&repeats).map(times).collect::<Option<Vec<_>>>();
+    let dims = dims.filter(|_| repeats.len() == x.dims.len());
+    let dims = dims.ok_or_else(|| node.malformed("has repeats that do not fit"))?;
+    let n = budget.take(node, &dims)?;
+    let strides = strides(&x.dims);
+    let walk = |mut i: usize| {
+        let mut position = 0;
+        for d in (0..dims.len()).rev() {
+            position += i % dims[d] % x.dims[d] * strides[d];
+            i /= dims[d];
+        }
+        position
+    };
+    Ok(x.gather(dims.clone(), (0..n).map(walk)))
 }
 
 /// Integers from an attribute (older operator sets) or an operand (newer ones).
@@ -198,6 +225,9 @@ fn integers(node: &Node, name: &str, operand: Option<&Constant>) -> Result<Optio
     let Some(constant) = operand else { return Ok(None) };
     let values =
         constant.as_ints().ok_or_else(|| node.malformed(format!("has {name} that hold no integers")))?;
+    if values.len() > MAX_RANK {
+        return Err(node.malformed(format!("has {} {name}", values.len())).into());
+    }
     Ok(Some(values.to_vec()))
 }
 

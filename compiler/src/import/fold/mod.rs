@@ -4,7 +4,7 @@ mod arithmetic;
 mod layout;
 
 use super::constant::{Constant, Data};
-use super::limits::Budget;
+use super::limits::{Budget, MAX_RANK};
 use super::node::Node;
 use super::reason::Reason;
 use super::value::{OpError, Value};
@@ -29,7 +29,7 @@ pub(super) fn fold(
         "Constant" => literal(node)?,
         "ConstantOfShape" => constant_of_shape(node, first()?, budget)?,
         "Identity" | "Dropout" | "CastLike" => first()?.clone(),
-        "Cast" => cast(first()?, node.int("to", 1)?, budget)?,
+        "Cast" => cast(node, first()?, node.int("to", 1)?, budget)?,
         "Shape" => layout::shape(node, first()?)?,
         "Size" => Constant::ints(vec![first()?.len() as i64]).with_dims(Vec::new()),
         "Reshape" => layout::reshape(node, first()?, operand(1))?,
@@ -41,6 +41,9 @@ pub(super) fn fold(
         "Slice" => layout::slice(node, operands, budget)?,
         "Gather" => layout::gather(node, first()?, operand(1), budget)?,
         "Expand" => layout::expand(node, first()?, operand(1), budget)?,
+        "Tile" => layout::tile(node, first()?, operand(1), budget)?,
+        "Where" => arithmetic::choose(node, operands, budget)?,
+        "Equal" | "Greater" | "Less" | "Not" => arithmetic::compare(node, operands, budget)?,
         "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Min" | "Max" | "Sum" => {
             arithmetic::combine(node, operands, budget)?
         }
@@ -75,7 +78,7 @@ fn literal(node: &Node) -> Result<Constant, OpError> {
 
 fn constant_of_shape(node: &Node, shape: &Constant, budget: &mut Budget) -> Result<Constant, OpError> {
     let dims = extents(node, shape)?;
-    let n = budget.take(&dims)?;
+    let n = budget.take(node, &dims)?;
     let value = node.tensor("value").cloned().unwrap_or_else(|| Constant::scalar(0.0));
     if value.len() != 1 {
         return Err(node.malformed("has a value that is no scalar").into());
@@ -83,17 +86,16 @@ fn constant_of_shape(node: &Node, shape: &Constant, budget: &mut Budget) -> Resu
     Ok(value.gather(dims, std::iter::repeat_n(0, n)))
 }
 
-fn cast(x: &Constant, to: i64, budget: &mut Budget) -> Result<Constant, OpError> {
+fn cast(node: &Node, x: &Constant, to: i64, budget: &mut Budget) -> Result<Constant, OpError> {
     let to_float = matches!(to, 1 | 10 | 11 | 16);
     match (&x.data, to_float) {
-        (Data::Text, _) => Err(Reason::Operator.into()),
         (Data::F32(_) | Data::F64(_), true) | (Data::Int(_), false) => Ok(x.clone()),
         (Data::Int(_), true) => {
-            budget.take(&x.dims)?;
+            budget.take(node, &x.dims)?;
             Ok(Constant::f64(x.dims.clone(), x.to_vec()))
         }
         (Data::F32(_) | Data::F64(_), false) => {
-            budget.take(&x.dims)?;
+            budget.take(node, &x.dims)?;
             let values = x.to_vec().into_iter().map(|v| v as i64).collect();
             Ok(Constant { dims: x.dims.clone(), data: Data::Int(values) })
         }
@@ -103,6 +105,9 @@ fn cast(x: &Constant, to: i64, budget: &mut Budget) -> Result<Constant, OpError>
 /// A constant list of integers as extents.
 fn extents(node: &Node, constant: &Constant) -> Result<Vec<usize>, OpError> {
     let values = constant.as_ints().ok_or_else(|| node.malformed("has a shape that holds no integers"))?;
+    if values.len() > MAX_RANK {
+        return Err(node.malformed(format!("makes a tensor of rank {}", values.len())).into());
+    }
     let dims = values.iter().map(|&v| usize::try_from(v)).collect::<Result<Vec<_>, _>>();
     dims.map_err(|_| node.malformed("has a negative extent").into())
 }

@@ -80,7 +80,8 @@ pub(super) fn clip(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, Op
     let mut limits = [node.float("min", f32::MIN)?, node.float("max", f32::MAX)?];
     for (slot, limit) in limits.iter_mut().enumerate() {
         if let Some(constant) = cx.optional_constant(node, slot + 1, "limit")? {
-            *limit = constant.uniform().ok_or_else(|| node.malformed("has no single limit"))?;
+            let value = cx.uniform(node, &constant)?;
+            *limit = value.ok_or_else(|| node.malformed("has no single limit"))?;
         }
     }
     let [min, max] = limits;

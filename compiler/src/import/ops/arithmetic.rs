@@ -2,6 +2,8 @@
 
 use fhec_ir::{Conv2d, Linear, Op, Tensor};
 
+use super::expand::{broadcast as broadcast_dims, expanded};
+use super::linear_map;
 use crate::import::coefficient::Coefficient;
 use crate::import::constant::Constant;
 use crate::import::limits::MAX_EXPONENT;
@@ -38,6 +40,7 @@ pub(super) fn combine(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted,
 /// -x.
 pub(super) fn negate(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let x = cx.encrypted(node, 0)?;
+    cx.charge(node, x.polynomial.len())?;
     Ok(x.with_polynomial(x.polynomial.scaled(&Coefficient::Scalar(-1.0))))
 }
 
@@ -45,7 +48,7 @@ pub(super) fn negate(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
 pub(super) fn power(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let exponent = cx.constant(node, 1, "exponent")?;
     let x = cx.encrypted(node, 0)?;
-    let value = exponent.uniform().ok_or(Reason::Attribute("its exponents differ".into()))?;
+    let value = cx.uniform(node, &exponent)?.ok_or(Reason::Attribute("its exponents differ".into()))?;
     if value.fract() != 0.0 || !(0.0..=f64::from(MAX_EXPONENT)).contains(&value) {
         return Err(Reason::Exponent(value).into());
     }
@@ -112,17 +115,15 @@ fn with_constant(
     x: Encrypted,
     constant: &Constant,
 ) -> Result<Encrypted, OpError> {
-    let (mut x, mut coefficient) = broadcast(node, x, constant)?;
+    let (mut x, mut coefficient) = broadcast(cx, node, x, constant)?;
     let multiplies = matches!(op, "Mul" | "Div");
     if multiplies && matches!(coefficient, Coefficient::Full(_)) && x.view.is_flat() {
         // One factor per feature of a flattened image is one per channel of a vector.
         x = as_vector(cx, x)?;
-        (x, coefficient) = broadcast(node, x, constant)?;
+        (x, coefficient) = broadcast(cx, node, x, constant)?;
     }
     let is_positional = matches!(coefficient, Coefficient::Full(_));
-    if is_positional {
-        cx.budget.take(&x.view.shape().dims())?;
-    }
+    cx.charge(node, x.polynomial.n_terms().saturating_mul(coefficient.values().len()))?;
     let polynomial = match op {
         "Mul" => x.polynomial.scaled(&coefficient),
         "Div" if coefficient.values().contains(&0.0) => return Err(node.malformed("divides by zero").into()),
@@ -145,7 +146,7 @@ fn with_constant(
     }
     // A factor keeps the node open, so that a normalization spelled as Mul and Add is seen.
     let is_exclusive = multiplies && x.is_exclusive;
-    Ok(Encrypted { polynomial, is_exclusive, ..x })
+    Ok(Encrypted { is_exclusive, ..x.with_polynomial(polynomial) })
 }
 
 /// Makes a constant the bias of the layer `x` is the plain result of, if the layer has none. Returns whether it did.
@@ -176,11 +177,16 @@ fn absorb(cx: &mut Translator<'_>, node: &Node, x: &Encrypted, addend: &Coeffici
 }
 
 /// The value with as many dimensions as ONNX broadcasting gives it, and the constant as its coefficient.
-fn broadcast(node: &Node, x: Encrypted, constant: &Constant) -> Result<(Encrypted, Coefficient), OpError> {
+fn broadcast(
+    cx: &mut Translator<'_>,
+    node: &Node,
+    x: Encrypted,
+    constant: &Constant,
+) -> Result<(Encrypted, Coefficient), OpError> {
     let missing = constant.dims.len().saturating_sub(x.view.dims().len());
     let dims = std::iter::repeat_n(1, missing).chain(x.view.dims().iter().copied()).collect();
     let view = x.view.reshape(dims).ok_or_else(|| node.malformed("has operands that do not broadcast"))?;
-    let coefficient = Coefficient::from_constant(constant, &view);
+    let coefficient = cx.coefficient(node, constant, &view)?;
     let differ = || Reason::Broadcast { left: view.dims().to_vec(), right: constant.dims.clone() };
     let coefficient = coefficient.ok_or_else(differ)?;
     // A uniform constant has one coefficient, but must not enlarge the value either.
@@ -191,8 +197,15 @@ fn broadcast(node: &Node, x: Encrypted, constant: &Constant) -> Result<(Encrypte
     Ok((x.with_view(view), coefficient))
 }
 
-fn sum(cx: &mut Translator<'_>, node: &Node, x: Encrypted, y: Encrypted) -> Result<Encrypted, OpError> {
-    let (x, y) = aligned(cx, x, y)?;
+/// x + y.
+pub(super) fn sum(
+    cx: &mut Translator<'_>,
+    node: &Node,
+    x: Encrypted,
+    y: Encrypted,
+) -> Result<Encrypted, OpError> {
+    let (x, y) = aligned(cx, node, x, y)?;
+    cx.charge(node, x.polynomial.len() + y.polynomial.len())?;
     if let Some(polynomial) = x.polynomial.plus(&y.polynomial) {
         return Ok(x.with_polynomial(polynomial));
     }
@@ -201,7 +214,8 @@ fn sum(cx: &mut Translator<'_>, node: &Node, x: Encrypted, y: Encrypted) -> Resu
 }
 
 fn product(cx: &mut Translator<'_>, node: &Node, x: Encrypted, y: Encrypted) -> Result<Encrypted, OpError> {
-    let (x, y) = aligned(cx, x, y)?;
+    let (x, y) = aligned(cx, node, x, y)?;
+    cx.charge(node, x.polynomial.product_len(&y.polynomial))?;
     // A sum of separate polynomials is a value of its own; expanding its square would only raise the degree.
     let is_entangled = |p: &Polynomial| p.sources().len() == 1 || p.degree() < 2 || !p.is_separable();
     if is_entangled(&x.polynomial)
@@ -221,26 +235,24 @@ fn finish(node: &Node, x: &Encrypted, polynomial: Option<Polynomial>) -> Result<
     Ok(x.with_polynomial(polynomial))
 }
 
-/// Two values whose numbers lie in one order; flattened images become vectors beside vectors.
-fn aligned(cx: &mut Translator<'_>, x: Encrypted, y: Encrypted) -> Result<(Encrypted, Encrypted), OpError> {
-    let rank = x.view.dims().len().max(y.view.dims().len());
-    let padded = |view: &View| {
-        let missing = rank - view.dims().len();
-        std::iter::repeat_n(1, missing).chain(view.dims().iter().copied()).collect::<Vec<_>>()
-    };
-    let (left, right) = (padded(&x.view), padded(&y.view));
-    if left != right {
-        return Err(Reason::Broadcast { left, right }.into());
+/// Two values of one shape whose numbers lie in one order; the smaller one is repeated as ONNX broadcasts it.
+fn aligned(
+    cx: &mut Translator<'_>,
+    node: &Node,
+    x: Encrypted,
+    y: Encrypted,
+) -> Result<(Encrypted, Encrypted), OpError> {
+    let (left, right) = (x.view.dims().to_vec(), y.view.dims().to_vec());
+    let dims = broadcast_dims(&left, &right).ok_or(Reason::Broadcast { left, right })?;
+    let (mut x, mut y) = (expanded(cx, node, x, &dims)?, expanded(cx, node, y, &dims)?);
+    if !x.view.is_like(&y.view) {
+        // One of them came through a map, or was flattened: an image if ONNX sees one, a vector otherwise.
+        (x, y) = match x.view.is_image() || y.view.is_image() {
+            true => (linear_map::image(cx, node, x)?, linear_map::image(cx, node, y)?),
+            false => (linear_map::vector(cx, node, x)?, linear_map::vector(cx, node, y)?),
+        };
     }
-    let (x, y) = if x.view.is_like(&y.view) {
-        (x, y)
-    } else if x.view.is_flat() {
-        (as_vector(cx, x)?, as_vector(cx, y)?)
-    } else {
-        return Err(Reason::Rearranges("two layouts at once").into());
-    };
-    let view = x.view.reshape(left).ok_or(Reason::Rearranges("two layouts at once"))?;
-    Ok((x.with_view(view), y))
+    Ok((x, y))
 }
 
 /// A flattened image as a vector of the graph.

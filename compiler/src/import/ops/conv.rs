@@ -28,7 +28,7 @@ pub(super) fn conv(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, Op
     }
     let window = Window::read(node, kernel, rank, x.view.shape())?;
     let groups = usize::try_from(node.int("group", 1)?).unwrap_or(0);
-    if groups == 0 || x.view.shape().c != per_group * groups || !out.is_multiple_of(groups) {
+    if groups == 0 || per_group.checked_mul(groups) != Some(x.view.shape().c) || !out.is_multiple_of(groups) {
         return Err(node.malformed(format!("has {groups} groups over {:?}", x.view.dims())).into());
     }
     if bias.as_ref().is_some_and(|b| b.len() != out) {

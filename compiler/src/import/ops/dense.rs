@@ -2,6 +2,7 @@
 
 use fhec_ir::{Conv2d, Linear, Op, Pads};
 
+use super::contract;
 use crate::import::constant::Constant;
 use crate::import::node::Node;
 use crate::import::reason::Reason;
@@ -23,6 +24,7 @@ pub(super) fn gemm(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, Op
     if x.view.dims()[batch] != 1 {
         return Err(Reason::Rearranges("more than one row").into());
     }
+    cx.budget.take(node, &weight.dims)?;
     let weight = if is_turned { transposed(&weight) } else { weight };
     let weight = if alpha == 1.0 { weight } else { scaled(&weight, alpha) };
     let out = weight.dims[0];
@@ -36,10 +38,10 @@ pub(super) fn gemm(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, Op
 /// x·B over the last dimension of x, or A·x.
 pub(super) fn matmul(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let (x, weight, is_left) = operands(cx, node)?;
-    let matrix = as_matrix(&weight, is_left).ok_or(Reason::Attribute(format!(
-        "its constant has extents {:?}, which is more than one matrix",
-        weight.dims
-    )))?;
+    let Some(matrix) = as_matrix(&weight, is_left) else {
+        return contract::matmul(cx, node, &x, &weight, is_left);
+    };
+    let constant = weight;
     let dims = x.view.dims();
     let (features, rest) = if is_left {
         dims.split_last().map(|(last, rest)| (*last, rest))
@@ -47,6 +49,7 @@ pub(super) fn matmul(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
         dims.len().checked_sub(if dims.len() > 1 { 2 } else { 1 }).map(|i| (dims[i], &dims[i + 1..]))
     }
     .ok_or_else(|| node.malformed("multiplies a scalar"))?;
+    cx.budget.take(node, &matrix.dims)?;
     let weight = if is_left { transposed(&matrix) } else { matrix };
     if weight.dims[1] != features {
         return Err(node
@@ -67,7 +70,29 @@ pub(super) fn matmul(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
         };
         return linear(cx, node, &x, &weight, None, dims);
     }
-    per_position(cx, node, &x, &weight, is_left)
+    let groups = x.view.groups();
+    let is_over_channels = groups.is_some_and(|g| g.last().map(Vec::as_slice) == Some(&[Axis::C]));
+    match is_left && is_over_channels {
+        true => per_position(cx, node, &x, &weight),
+        false => contract::matmul(cx, node, &x, &constant, is_left),
+    }
+}
+
+/// Einsum of an encrypted value and at most one constant.
+pub(super) fn einsum(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    match node.inputs.len() {
+        1 => {
+            let x = cx.encrypted(node, 0)?;
+            contract::einsum(cx, node, &x, None, true)
+        }
+        2 => {
+            let (x, constant, is_left) = operands(cx, node)?;
+            contract::einsum(cx, node, &x, Some(&constant), is_left)
+        }
+        n => {
+            Err(Reason::Attribute(format!("it has {n} operands, and one constant is all it may have")).into())
+        }
+    }
 }
 
 /// A dense layer over the channels of every position.
@@ -76,12 +101,7 @@ fn per_position(
     node: &Node,
     x: &Encrypted,
     weight: &Constant,
-    is_left: bool,
 ) -> Result<Encrypted, OpError> {
-    let groups = x.view.groups().ok_or(Reason::Rearranges("whole channels"))?;
-    if !is_left || groups.last().map(Vec::as_slice) != Some(&[Axis::C]) {
-        return Err(Reason::Rearranges("a dense layer over part of an image").into());
-    }
     let [out, channels] = weight.dims[..] else { return Err(node.malformed("needs a matrix").into()) };
     let weight = cx.weight(node, &weight.with_dims(vec![out, channels, 1, 1]))?;
     let op = Conv2d { weight, bias: None, stride: [1, 1], pads: Pads::NONE, dilation: [1, 1], groups: 1 };
@@ -126,6 +146,7 @@ fn linear(
     let weight = if x.view.is_canonical() {
         weight.clone()
     } else {
+        cx.budget.take(node, &[out.max(1), features])?;
         let columns: Vec<usize> = x.view.positions().collect();
         let positions = (0..out).flat_map(|row| columns.iter().map(move |column| row * features + column));
         weight.gather(vec![out, features], positions)
@@ -158,7 +179,9 @@ fn scaled(constant: &Constant, factor: f64) -> Constant {
 fn broadcast(node: &Node, bias: &Constant, out: usize) -> Result<Constant, OpError> {
     match bias.len() {
         n if n == out => Ok(bias.with_dims(vec![out])),
-        1 => Ok(bias.gather(vec![out], std::iter::repeat_n(0, out))),
+        1 if out <= crate::import::limits::MAX_VALUE_LEN => {
+            Ok(bias.gather(vec![out], std::iter::repeat_n(0, out)))
+        }
         n => Err(node.malformed(format!("has a bias of {n} numbers for {out} features")).into()),
     }
 }

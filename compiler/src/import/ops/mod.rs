@@ -3,10 +3,16 @@
 mod activation;
 mod arithmetic;
 mod channels;
+mod contract;
 mod conv;
 mod dense;
+mod expand;
+mod linear_map;
 mod normalization;
+mod pad;
 mod pool;
+mod resample;
+mod slices;
 mod views;
 mod window;
 
@@ -16,6 +22,8 @@ use super::reason::Reason;
 use super::translate::Translator;
 use super::value::{Encrypted, OpError, Value};
 use super::view::View;
+
+pub(super) use linear_map::MAX_WEIGHTS;
 
 /// Values for the outputs of a node, of whose operands at least one is encrypted and all are known.
 pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Value>, OpError> {
@@ -31,6 +39,13 @@ pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Valu
         "BatchNormalization" => normalization::batch_norm(cx, node).map(one),
         "Gemm" => dense::gemm(cx, node).map(one),
         "MatMul" => dense::matmul(cx, node).map(one),
+        "Einsum" => dense::einsum(cx, node).map(one),
+        "ConvTranspose" => resample::conv_transpose(cx, node).map(one),
+        "DepthToSpace" | "SpaceToDepth" => resample::depth_to_space(cx, node).map(one),
+        "Resize" | "Upsample" => resample::resize(cx, node).map(one),
+        "Expand" => expand::expand(cx, node).map(one),
+        "Tile" => expand::tile(cx, node).map(one),
+        "Gather" => expand::gather(cx, node).map(one),
         "AveragePool" => pool::average(cx, node).map(one),
         "GlobalAveragePool" => pool::global_average(cx, node).map(one),
         "ReduceMean" | "ReduceSum" => pool::reduce(cx, node).map(one),
@@ -39,9 +54,9 @@ pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Valu
         "Neg" => arithmetic::negate(cx, node).map(one),
         "Pow" => arithmetic::power(cx, node).map(one),
         "Concat" => channels::concat(cx, node).map(one),
-        "Slice" => channels::slice(cx, node).map(one),
-        "Split" => channels::split(cx, node),
-        "Pad" => channels::pad(cx, node).map(one),
+        "Slice" => slices::slice(cx, node).map(one),
+        "Split" => slices::split(cx, node),
+        "Pad" => pad::pad(cx, node).map(one),
         "Flatten" => views::flatten(cx, node).map(one),
         "Reshape" => views::reshape(cx, node).map(one),
         "Squeeze" => views::squeeze(cx, node).map(one),
@@ -109,11 +124,11 @@ pub(super) fn known_refusal(cx: &Translator<'_>, node: &Node) -> Option<Reason> 
 fn unsupported(op: &str) -> Reason {
     match op {
         "If" | "Loop" | "Scan" => Reason::ControlFlow,
-        "Sigmoid" => Reason::Activation("a sigmoid"),
-        "Tanh" => Reason::Activation("a hyperbolic tangent"),
-        "PRelu" => Reason::Activation("PReLU"),
+        "Sigmoid" => Reason::Function("a sigmoid"),
+        "Tanh" => Reason::Function("a hyperbolic tangent"),
+        "PRelu" => Reason::Function("PReLU"),
         "Selu" | "Celu" | "Mish" | "HardSigmoid" | "Softsign" | "Swish" => {
-            Reason::Activation("this activation")
+            Reason::Function("this activation")
         }
         "LayerNormalization"
         | "InstanceNormalization"
@@ -123,16 +138,16 @@ fn unsupported(op: &str) -> Reason {
         | "MeanVarianceNormalization" => Reason::Statistics,
         "Max" | "Min" | "ReduceMax" | "ReduceMin" => Reason::MaxPool,
         "Exp" | "Log" | "Sqrt" | "Abs" | "Sign" | "Erf" | "Floor" | "Ceil" | "Round" | "Reciprocal" => {
-            Reason::Activation("this function")
+            Reason::Function("this function")
         }
         _ => Reason::Operator,
     }
 }
 
-/// An operand that must be an image as ONNX convolutions and pools want it.
-fn image(cx: &Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+/// An operand as the image that ONNX convolutions and pools want.
+fn image(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let x = cx.encrypted(node, 0)?;
-    if x.view.is_image() { Ok(x) } else { Err(Reason::Rearranges("an image of channels first").into()) }
+    linear_map::image(cx, node, x)
 }
 
 /// The view of an image with as many dimensions as `like`.

@@ -31,6 +31,7 @@ pub(super) fn batch_norm(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypt
         }
         parts.push(part);
     }
+    cx.budget.take(node, &[8, channels])?;
     let epsilon = node.float("epsilon", 1e-5)?;
     let scale: Vec<f64> =
         (0..channels).map(|c| parts[0].get(c) / (parts[3].get(c) + epsilon).sqrt()).collect();
@@ -56,7 +57,7 @@ pub(super) fn batch_norm(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypt
 /// (x - offset)·scale per feature.
 pub(super) fn scaler(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let x = cx.encrypted(node, 0)?;
-    let part = |name: &str, default: f32| -> Result<Coefficient, OpError> {
+    let mut part = |name: &str, default: f32| -> Result<Coefficient, OpError> {
         let values = node.floats(name)?.unwrap_or_default();
         let values = if values.is_empty() {
             vec![f64::from(default)]
@@ -64,8 +65,8 @@ pub(super) fn scaler(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
             values.iter().map(|&v| f64::from(v)).collect()
         };
         let constant = Constant::f64(vec![values.len()], values);
-        Coefficient::from_constant(&constant, &x.view)
-            .ok_or_else(|| node.malformed(format!("has a {name} of another length")).into())
+        let coefficient = cx.coefficient(node, &constant, &x.view)?;
+        coefficient.ok_or_else(|| node.malformed(format!("has a {name} of another length")).into())
     };
     let (offset, scale) = (part("offset", 0.0)?, part("scale", 1.0)?);
     let polynomial = x.polynomial.shifted(&offset.map(|v| -v)).scaled(&scale);

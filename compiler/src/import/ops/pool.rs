@@ -1,7 +1,8 @@
-//! Average pooling, reductions over rows and columns, and the maximum that cannot be encrypted.
+//! Average pooling, reductions, and the maximum that cannot be encrypted.
 
 use fhec_ir::{Divisor, Op, Pads, Pool, Shape};
 
+use super::linear_map::{LinearMap, flatten, unflatten};
 use super::window::Window;
 use crate::import::node::Node;
 use crate::import::reason::Reason;
@@ -48,7 +49,7 @@ pub(super) fn global_average(cx: &mut Translator<'_>, node: &Node) -> Result<Enc
     reduced(cx, node, &x, &[Axis::H, Axis::W], true, view)
 }
 
-/// ReduceMean and ReduceSum over rows and columns, wherever the exporter keeps them.
+/// ReduceMean and ReduceSum: a pool over rows and columns, wherever the exporter keeps them, a map over other dimensions.
 pub(super) fn reduce(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let x = cx.encrypted(node, 0)?;
     let rank = x.view.dims().len();
@@ -60,11 +61,6 @@ pub(super) fn reduce(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
         [] => (0..rank).collect::<Vec<_>>(),
         _ => listed.iter().map(|&a| super::axis(node, a, rank)).collect::<Result<_, _>>()?,
     };
-    let groups = x.view.groups().ok_or(Reason::Rearranges("whole rows and columns"))?;
-    let axes: Vec<Axis> = dims.iter().flat_map(|&d| groups[d].clone()).collect();
-    if axes.contains(&Axis::C) {
-        return Err(Reason::WrongAxis("channels").into());
-    }
     let keeps = node.int("keepdims", 1)? != 0;
     let mut result_dims = Vec::with_capacity(rank);
     for (i, &extent) in x.view.dims().iter().enumerate() {
@@ -74,9 +70,39 @@ pub(super) fn reduce(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
             (true, false) => {}
         }
     }
-    let order = x.view.order().to_vec();
     let averages = node.op == "ReduceMean";
-    reduced(cx, node, &x, &axes, averages, |shape| View::new(result_dims, &order, shape))
+    let groups = x.view.groups();
+    let axes = groups.map(|groups| dims.iter().flat_map(|&d| groups[d].clone()).collect::<Vec<Axis>>());
+    match axes {
+        Some(axes) if !axes.contains(&Axis::C) => {
+            let order = x.view.order().to_vec();
+            reduced(cx, node, &x, &axes, averages, |shape| View::new(result_dims, &order, shape))
+        }
+        _ => summed(cx, node, &x, &dims, averages, result_dims),
+    }
+}
+
+/// A sum or mean over any dimensions.
+fn summed(
+    cx: &mut Translator<'_>,
+    node: &Node,
+    x: &Encrypted,
+    over: &[usize],
+    averages: bool,
+    result_dims: Vec<usize>,
+) -> Result<Encrypted, OpError> {
+    let own = x.view.dims().to_vec();
+    let count: usize = over.iter().map(|&d| own[d]).product();
+    let weight = if averages { 1.0 / count as f64 } else { 1.0 };
+    let kept: Vec<usize> =
+        own.iter().enumerate().map(|(i, &d)| if over.contains(&i) { 1 } else { d }).collect();
+    let mut map = LinearMap::new(cx, node, x, result_dims)?;
+    for input in 0..x.view.shape().len() {
+        let mut index = unflatten(input, &own);
+        over.iter().for_each(|&d| index[d] = 0);
+        map.add(flatten(&index, &kept), input, weight);
+    }
+    map.apply(cx, node, x, None)
 }
 
 fn reduced(

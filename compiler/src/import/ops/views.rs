@@ -8,11 +8,12 @@ use crate::import::translate::Translator;
 use crate::import::value::{Encrypted, OpError, Value};
 
 use super::axis;
+use super::linear_map::LinearMap;
 
 /// Identity, and dropout, which is the identity outside training.
 pub(super) fn identity(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     if let Some(mode) = cx.optional_constant(node, 2, "training mode")?
-        && mode.uniform() != Some(0.0)
+        && cx.uniform(node, &mode)? != Some(0.0)
     {
         return Err(Reason::TrainingMode.into());
     }
@@ -117,8 +118,17 @@ pub(super) fn transpose(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypte
     if !seen.iter().copied().eq(0..rank) {
         return Err(node.malformed("has a perm that is no permutation").into());
     }
-    let view = x.view.transpose(&permutation).ok_or(Reason::Rearranges("moving parts of a dimension"))?;
-    Ok(x.with_view(view))
+    if let Some(view) = x.view.transpose(&permutation) {
+        return Ok(x.with_view(view));
+    }
+    // Parts of a dimension move: every number goes to its place by a map.
+    let dims = permutation.iter().map(|&p| x.view.dims()[p]).collect();
+    let map = LinearMap::picks(cx, node, &x, dims, |at| {
+        let mut from = vec![0; at.len()];
+        permutation.iter().zip(at).for_each(|(&p, &i)| from[p] = i);
+        Some(from)
+    })?;
+    map.apply(cx, node, &x, None)
 }
 
 fn reviewed(node: &Node, x: &Encrypted, dims: Vec<usize>) -> Result<Encrypted, OpError> {

@@ -67,7 +67,12 @@ impl Window {
 }
 
 /// One number for rows and one for columns; a one-dimensional attribute leaves `other` for the rows.
-fn pair(node: &Node, name: &str, rank: usize, other: usize) -> Result<Option<[usize; 2]>, OpError> {
+pub(super) fn pair(
+    node: &Node,
+    name: &str,
+    rank: usize,
+    other: usize,
+) -> Result<Option<[usize; 2]>, OpError> {
     let Some(values) = node.ints(name)? else { return Ok(None) };
     let values = bounded(node, name, values)?;
     match values[..] {
