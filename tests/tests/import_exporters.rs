@@ -91,10 +91,7 @@ fn scikit_learn_relu_is_refused_until_a_replacement_is_asked_for() {
     let refused = import_file(&file("sklearn-mlp.onnx"), &ImportOptions::default()).unwrap_err();
     insta::assert_snapshot!(Diagnostic::import("sklearn-mlp.onnx", &refused), @r"
     error: sklearn-mlp.onnx: 2 nodes of the model cannot be evaluated on encrypted data
-      at Relu (Relu, [1, 8])
-        why:  ReLU is not a polynomial
-        help: retrain with a polynomial activation, or replace it with `--relu quadratic` (retraining is expected)
-      at Relu1 (Relu, [1, 6])
+      at 2 nodes (Relu): Relu, Relu1
         why:  ReLU is not a polynomial
         help: retrain with a polynomial activation, or replace it with `--relu quadratic` (retraining is expected)
     ");
