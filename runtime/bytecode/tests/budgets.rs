@@ -12,7 +12,7 @@ use fhe_bytecode::{
     Split, Tensor, TensorData, TensorId,
 };
 
-#[path = "../../../fuzz/src/memory.rs"]
+#[path = "../../../tests/fuzz/src/memory.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod memory;
 
