@@ -4,14 +4,14 @@
 //! positions; the checker of the bytecode replays them.
 
 use fhe_bytecode::{
-    CheckErrors, CheckedProgram, CtRange, InputSpec, Instruction, LayerId, LayerSpec, LayoutId, Level,
-    LinearMap, LinearTerm, MapId, Op, Origin, OutputSpec, Plan, Prediction, Preprocessing, ProgramSpec,
-    required_keys,
+    CheckErrors, CheckedProgram, CtRange, InputSpec, Instruction, Interval, LayerId, LayerSpec, LayoutId,
+    Level, LinearMap, LinearTerm, MapId, Op, Origin, OutputSpec, Plan, Prediction, Preprocessing,
+    ProgramSpec, required_keys,
 };
 
 use crate::layout::{Part, Placed};
 use crate::lower::{CircuitOp, ValueId};
-use crate::schedule::{Positions, Schedule};
+use crate::schedule::{Positions, Schedule, Stats};
 
 /// Names and preprocessing that a program carries for its users.
 #[derive(Clone, Debug, Default)]
@@ -36,12 +36,13 @@ pub fn emit(
     placed: &Placed,
     positions: &Positions,
     schedule: &Schedule,
+    stats: &Stats,
     plans: Vec<Plan>,
     labels: Labels,
 ) -> Result<CheckedProgram, CheckErrors> {
     let mut emitter = Emitter::new(placed, positions, schedule, plans);
     for id in placed.circuit.ids() {
-        emitter.value(id);
+        emitter.value(id, stats.extent.peak[id.index()]);
     }
     let output = placed.circuit.outputs[0];
     emitter.push(Op::Output { src: emitter.registers[output.index()].expect("the output was computed") });
@@ -52,16 +53,16 @@ pub fn emit(
         input: InputSpec {
             name: labels.input,
             layout: emitter.layout_ids[input.index()],
-            level: positions.level(0),
+            level: schedule.chain.level(positions.rung(0)),
             scale: schedule.chain.scale(0),
             preprocessing: labels.preprocessing,
-            range: None,
+            range: Some(interval(stats.extent.input)),
         },
         output: OutputSpec {
             name: labels.output,
             layout: emitter.layout_ids[output.index()],
             labels: labels.classes,
-            range: None,
+            range: Some(interval(stats.extent.output)),
         },
         layouts: emitter.layouts,
         constants: placed.constants.clone(),
@@ -78,6 +79,10 @@ pub fn emit(
     spec.relin_level = keys.relin;
     spec.conjugation_level = keys.conjugation;
     CheckedProgram::new(spec)
+}
+
+fn interval([low, high]: [f64; 2]) -> Interval {
+    Interval { low, high }
 }
 
 struct Emitter<'a> {
@@ -145,9 +150,9 @@ impl<'a> Emitter<'a> {
         self.registers[id.index()].expect("operands come first and live until their last reader")
     }
 
-    fn value(&mut self, id: ValueId) {
+    fn value(&mut self, id: ValueId, peak: f64) {
         let value = self.placed.circuit.value(id);
-        self.layers.push(LayerSpec { name: value.name.clone(), ..LayerSpec::default() });
+        self.layers.push(LayerSpec { name: value.name.clone(), peak, ..LayerSpec::default() });
         let result = match &value.op {
             CircuitOp::Input => {
                 let dst = self.fresh(id);
@@ -230,7 +235,7 @@ impl<'a> Emitter<'a> {
 
     fn part(&mut self, id: ValueId, part: &Part) -> CtRange {
         let position = self.positions.of(id);
-        let level = self.positions.working_level(position);
+        let level = self.schedule.chain.level(self.positions.working_rung(position));
         let scale = self.schedule.chain.raw(position);
         let mut dropped = Vec::new();
         let dst;
@@ -269,7 +274,8 @@ impl<'a> Emitter<'a> {
     /// The registers of a value at a level, dropped if it has more towers.
     fn at_level(&mut self, source: ValueId, level: Level, dropped: &mut Vec<CtRange>) -> CtRange {
         let src = self.register(source);
-        if self.positions.level(self.positions.of(source)) == level {
+        let rung = self.positions.rung(self.positions.of(source));
+        if self.schedule.chain.level(rung) == level {
             return src;
         }
         let dst = self.fresh(source);
@@ -278,14 +284,19 @@ impl<'a> Emitter<'a> {
         dst
     }
 
-    /// The value after its rescale, if its position has one.
+    /// The value after its rescale, if its position has one: a division by every tower of the rung.
     fn rescaled(&mut self, id: ValueId, src: CtRange) -> CtRange {
-        if !self.positions.is_boundary(self.positions.of(id)) {
+        let position = self.positions.of(id);
+        if !self.positions.is_boundary(position) {
             return src;
         }
-        let dst = self.fresh(id);
-        self.push(Op::Rescale { dst, src });
-        self.free(src);
-        dst
+        let mut result = src;
+        for _ in self.schedule.chain.divisors(self.positions.working_rung(position)) {
+            let dst = self.fresh(id);
+            self.push(Op::Rescale { dst, src: result });
+            self.free(result);
+            result = dst;
+        }
+        result
     }
 }

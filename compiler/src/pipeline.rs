@@ -13,7 +13,7 @@ use crate::cluster::{self, ClusterOptions, Clustering, Order};
 use crate::emit::Labels;
 use crate::layout::Placed;
 use crate::lower::{self, Circuit};
-use crate::schedule::{self, ChainError, Positions, Schedule, ScheduleError, Stats};
+use crate::schedule::{self, Positions, Schedule, Stats, Step};
 use crate::simulate::Inputs;
 use front::Front;
 
@@ -34,6 +34,8 @@ pub(crate) struct BuildOptions {
     pub(crate) params: ParamsChoice,
     /// Ring degrees that may be used, as log2.
     pub(crate) log_n: std::ops::RangeInclusive<u32>,
+    /// Bits between every value and half the modulus it is in; without a wish at least 1.5, and 3 where that costs nothing.
+    pub(crate) headroom: Option<f64>,
     /// Accept a modulus beyond the security bound.
     pub(crate) insecure: bool,
     /// Bytes that an evaluation may take.
@@ -67,12 +69,12 @@ pub(crate) enum Measured<'a> {
     },
 }
 
-/// A prime that a level needs and that does not exist.
+/// A level that takes more bits than one prime has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct MissingPrime {
+pub struct WideLevel {
     /// The level.
-    pub level: usize,
-    /// Bits it needs.
+    pub level: u32,
+    /// Bits it takes.
     pub bits: f64,
 }
 
@@ -91,8 +93,8 @@ pub struct Built {
     pub program: CheckedProgram,
     /// What clustering did, if it was asked for.
     pub clustering: Option<Clustering>,
-    /// Why rescales do not follow the last multiplication and every l-th before it, if they do not.
-    pub shifted_for: Option<MissingPrime>,
+    /// The widest level, if rescales followed the last multiplication and every l-th before it and nothing else.
+    pub wide_level: Option<WideLevel>,
 }
 
 /// A circuit with the sizes of its values: what every schedule of it starts from.
@@ -145,7 +147,7 @@ impl Prepared {
             layer: circuit.value(overflow.value).name.clone(),
             size: overflow.size,
         })?;
-        if let Some(size) = stats.vanishing_result(&circuit) {
+        if let Some(size) = stats.vanishing_result() {
             return Err(BuildError::Vanish { size });
         }
         Ok(Self { original, circuit, clustering, positions, stats })
@@ -156,26 +158,47 @@ impl Prepared {
     /// # Errors
     /// When it does not fit the request; says why and by how much.
     pub(crate) fn build(&self, options: &BuildOptions, labels: Labels) -> Result<Built, BuildError> {
-        let mut shift = 0;
-        let mut shifted_for = None;
-        loop {
-            let shifted = self.positions.shifted(shift);
-            let clustering = self.clustering.as_ref().map(|clustering| (clustering, &self.original));
-            let (circuit, stats) = (&self.circuit, &self.stats);
-            let front = Front { circuit, positions: &shifted, stats, options, clustering };
-            shift += 1;
-            match front.build_any(labels.clone()) {
-                // Products at the end of a stretch square its weight scale; another level is the price of avoiding that.
-                Err(BuildError::Schedule(ScheduleError::Chain(ChainError::PrimeTooLarge {
-                    level,
-                    bits,
-                }))) if shift < self.positions.sublevels() => {
-                    shifted_for.get_or_insert(MissingPrime { level, bits });
-                }
-                other => return other.map(|built| Built { shifted_for, ..built }),
+        let clustering = self.clustering.as_ref().map(|clustering| (clustering, &self.original));
+        let Self { circuit, positions, stats, .. } = self;
+        cheapest(Front { circuit, positions, stats, options, clustering }, &labels)
+    }
+}
+
+/// The cheapest program over the ways to place the rescales.
+///
+/// They follow the last multiplication and every l-th before it. A product squares the scale it finds, so a rescale before it
+/// makes the levels take fewer bits for one more tower: that may fit a smaller ring. Where a level still takes more than a
+/// prime, or nothing fits, a last level that is short is tried too, which costs one level and changes how all stretches end.
+fn cheapest(front: Front<'_>, labels: &Labels) -> Result<Built, BuildError> {
+    let plain = front.positions;
+    let after_products = |positions: &Positions| positions.rescaled_before_products(|s| s == Step::Product);
+    let first = front.build_any(labels.clone());
+    let wide_level = first.as_ref().ok().and_then(Built::widest_level);
+    let mut tried = vec![plain.clone()];
+    let mut best = first;
+    let mut attempt = |positions: Positions, best: &mut Result<Built, BuildError>| {
+        if tried.contains(&positions) {
+            return;
+        }
+        if let Ok(built) = (Front { positions: &positions, ..front }).build_any(labels.clone())
+            && best.as_ref().map_or(true, |best| built.rank() < best.rank())
+        {
+            *best = Ok(built);
+        }
+        tried.push(positions);
+    };
+    if front.options.params == ParamsChoice::Search {
+        attempt(after_products(plain), &mut best);
+        attempt(plain.rescaled_before_products(|_| true), &mut best);
+        let is_schedule = |error: &BuildError| matches!(error, BuildError::Schedule(_));
+        if best.as_ref().map_or_else(is_schedule, |built| built.widest_level().is_some()) {
+            for shift in 1..plain.sublevels() {
+                attempt(plain.shifted(shift), &mut best);
+                attempt(after_products(&plain.shifted(shift)), &mut best);
             }
         }
     }
+    best.map(|built| Built { wide_level, ..built })
 }
 
 impl Built {
@@ -183,6 +206,23 @@ impl Built {
     #[must_use]
     pub fn extra_levels(&self) -> u32 {
         self.positions.n_levels() - self.positions.shifted(0).n_levels()
+    }
+
+    /// The widest of the levels that take several primes.
+    fn widest_level(&self) -> Option<WideLevel> {
+        let positions = &self.positions;
+        let boundaries = (1..=positions.depth()).filter(|&p| positions.is_boundary(p));
+        let wide = boundaries.filter_map(|p| {
+            let divisors = self.schedule.chain.divisors(positions.working_rung(p));
+            let bits = divisors.iter().map(|&q| (q as f64).log2()).sum();
+            (divisors.len() > 1).then_some(WideLevel { level: positions.level(p - 1), bits })
+        });
+        wide.max_by(|a, b| a.bits.total_cmp(&b.bits))
+    }
+
+    /// What tells programs of one circuit apart: the ring first, then the time.
+    fn rank(&self) -> (u32, f64) {
+        (self.program.params().log_n(), self.seconds())
     }
 
     /// Predicted seconds on one core, plaintexts cached.

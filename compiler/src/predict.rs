@@ -16,7 +16,7 @@ pub const ERROR_DEVIATIONS: f64 = 6.0;
 pub fn predict(program: &mut CheckedProgram, schedule: &Schedule, layer_errors: &[f64], costs: &CostModel) {
     let params = program.params();
     let mut prediction =
-        Prediction { max_abs_error: ERROR_DEVIATIONS * schedule.error, ..Prediction::default() };
+        Prediction { max_abs_error: ERROR_DEVIATIONS * schedule.worst_error, ..Prediction::default() };
     let mut layers: Vec<(f64, f64)> = layer_errors.iter().map(|&error| (0.0, error)).collect();
     for step in program.steps() {
         let cost = costs.at(params, step.level());

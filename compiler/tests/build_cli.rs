@@ -161,19 +161,32 @@ fn scores_too_small_for_any_scale_are_refused() {
 #[test]
 fn level_beyond_those_counted_is_told_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("m.onnx"), common::square_model()).unwrap();
+    std::fs::write(folder.path().join("m.onnx"), common::squares_model()).unwrap();
     let run = |args: &[&str]| common::fhec_does(folder.path(), args);
     let json = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).unwrap();
     let counted = json(&run(&["levels", "m.onnx", "--format", "json"]).stdout)[0]["levels"]["FRT"].clone();
-    assert_eq!(counted, 1);
+    assert_eq!(counted, 2);
     let built =
         run(&["build", "m.onnx", "-o", "m.fhebc", "--toy", "--precision", "20", "--report", "report.json"]);
     let message = String::from_utf8_lossy(&built.stderr);
-    let note = "note: 2 levels, 1 more than `fhec levels` counts for 2 multiplications at 2 per level: with 1, level 1 needs a prime of";
+    let note = "note: 3 levels, 1 more than `fhec levels` counts for 4 multiplications at 2 per level: with 2, level";
     assert!(message.contains(note), "{message}");
     let report = json(&std::fs::read(folder.path().join("report.json")).unwrap());
-    assert_eq!((&report["levels"], &report["extra_levels"]["levels"]), (&2.into(), &1.into()));
-    assert!(report["extra_levels"]["missing_prime"]["bits"].as_f64().is_some_and(|bits| bits > 60.0));
+    assert_eq!((&report["levels"], &report["extra_levels"]["levels"]), (&3.into(), &1.into()));
+    assert!(report["extra_levels"]["wide_level"]["bits"].as_f64().is_some_and(|bits| bits > 60.0));
+}
+
+#[test]
+fn level_wider_than_a_prime_needs_no_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("m.onnx"), common::square_model()).unwrap();
+    let run = |args: &[&str]| common::fhec_does(folder.path(), args);
+    run(&["build", "m.onnx", "-o", "m.fhebc", "--toy", "--precision", "20", "--report", "report.json"]);
+    let report = std::fs::read(folder.path().join("report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!((&report["levels"], &report["extra_levels"]), (&1.into(), &serde_json::Value::Null));
+    assert_eq!(report["tower_bits"].as_array().map(Vec::len), Some(3));
+    assert!(report["headroom_bits"].as_f64().is_some_and(|bits| bits >= 3.0));
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn every_calibration_input_counts_for_ranges() {
         let calibration = Calibration::Inputs(inputs);
         let compiled = compile(&Request { calibration, ..request() }, &mut ()).unwrap();
         assert_eq!(compiled.check.summary.samples, 71);
-        compiled.built.stats.peak[0]
+        compiled.built.stats.extent.peak[0]
     };
     // The input far from the first sixteen and from any even spread of them is the largest number seen.
     assert_eq!(peaks(0.5), 0.75);
@@ -106,7 +106,7 @@ fn files_are_calibrated_on_in_full() {
     let calibration = Calibration::Files(vec![file(20), file(50)]);
     let compiled = compile(&Request { calibration, ..request() }, &mut ()).unwrap();
     assert_eq!(compiled.check.summary.samples, 70);
-    assert_eq!(compiled.built.stats.peak[0], 0.49);
+    assert_eq!(compiled.built.stats.extent.peak[0], 0.49);
 }
 
 fn check_refused(request: &Request, code: &str) -> CompileError {

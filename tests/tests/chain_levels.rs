@@ -85,10 +85,22 @@ fn slice_that_no_layer_reads_through_has_its_multiplication() {
 }
 
 #[test]
-fn prime_beyond_the_largest_costs_a_level_and_is_told() {
+fn level_that_one_prime_cannot_hold_has_two_towers() {
     let nodes =
         format!(r#"{CONV} (name: "q", of: ["c", "c"], op: Mul), (name: "o", of: ["q"], op: Output),"#);
     let (counted, built) = levels_and_program(&nodes, 20.0);
-    assert_eq!((counted, n_levels(&built), built.extra_levels()), (1, 2, 1));
-    assert!(built.shifted_for.is_some_and(|prime| prime.level == 1 && prime.bits > 60.0));
+    assert_eq!((counted, built.positions.n_levels(), built.extra_levels()), (1, 1, 0));
+    assert_eq!(n_levels(&built), 2, "one level of two towers");
+}
+
+#[test]
+fn cubic_activations_have_the_levels_that_are_counted() {
+    let nodes = format!(
+        r#"{CONV} (name: "q", of: ["c"], op: Poly(Values([4, 1], [0.1, 0.5, 0.2, 0.1]))),
+        (name: "f", of: ["q"], op: Flatten),
+        (name: "d", of: ["f"], op: Linear(weight: Between([5, 144], 3, -0.2, 0.2))),
+        (name: "o", of: ["d"], op: Output),"#
+    );
+    let (counted, built) = levels_and_program(&nodes, 6.0);
+    assert_eq!((counted, built.positions.n_levels(), built.extra_levels()), (2, 2, 0));
 }

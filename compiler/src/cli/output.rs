@@ -5,14 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use fhe_bytecode::params::MAX_PRIME_BITS;
 use fhe_host::{Content, WriteError, show_bytes, write_whole};
 use indicatif::ProgressBar;
 
 use super::Outcome;
 use crate::SelfCheck;
 use crate::diagnostics::{Diagnostic, Kind};
-use crate::pipeline::MissingPrime;
+use crate::pipeline::WideLevel;
 use crate::report::{BuildReport, ClusterReport, ExtraLevels};
 use crate::simulate::{Fullest, Summary};
 
@@ -128,10 +127,14 @@ pub(super) fn self_check(check: &SelfCheck) -> Vec<String> {
 
 /// Why there are more levels than `fhec levels` counts, if there are.
 pub(super) fn extra_levels(report: &BuildReport) -> Option<String> {
-    let ExtraLevels { levels, missing_prime: MissingPrime { level, bits } } = report.extra_levels?;
+    let ExtraLevels { levels, wide_level } = report.extra_levels?;
     let counted = report.levels - levels;
+    let reason = match wide_level {
+        Some(WideLevel { level, bits }) => format!("level {level} alone would take {bits:.1} bits"),
+        None => "the chain would not fit".to_owned(),
+    };
     Some(format!(
-        "note: {} levels, {levels} more than `fhec levels` counts for {} multiplications at {} per level: with {counted}, level {level} needs a prime of {bits:.1} bits, the largest has {MAX_PRIME_BITS}",
+        "note: {} levels, {levels} more than `fhec levels` counts for {} multiplications at {} per level: with {counted}, {reason}",
         report.levels, report.depth, report.sublevels
     ))
 }

@@ -88,6 +88,7 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
         precision: request.precision.map_or(PRECISION, |bits| bits..=bits),
         params: request.params.clone(),
         log_n,
+        headroom: request.headroom,
         insecure: request.insecure,
         memory: request.memory,
         costs: request.costs.clone(),

@@ -48,6 +48,9 @@ pub struct Request {
     pub log_n: Option<RangeInclusive<u32>>,
     /// Accept rings that protect nothing.
     pub toy: bool,
+    /// Bits between every value and half the modulus it is in; without a wish at least 1.5, and 3 or more where they cost
+    /// nothing.
+    pub headroom: Option<f64>,
     /// Accept a modulus beyond the security bound.
     pub insecure: bool,
     /// Bytes that keys, plaintexts and ciphertexts of one evaluation may take.
@@ -73,6 +76,7 @@ impl Default for Request {
             params: ParamsChoice::Search,
             log_n: None,
             toy: false,
+            headroom: None,
             insecure: false,
             memory: DEFAULT_MEMORY,
             costs: CostModel::default(),

@@ -9,6 +9,8 @@ use super::circuit::{Circuit, CircuitOp, Map};
 pub struct Trace {
     /// Numbers of every value, in channel, row, column order.
     pub values: Vec<Vec<f64>>,
+    /// Largest absolute number of every value, of what it is before its constant is added, and of its partial sums.
+    pub peaks: Vec<f64>,
 }
 
 /// Evaluates a circuit for inputs given in order.
@@ -18,9 +20,11 @@ pub struct Trace {
 #[must_use]
 pub fn trace(circuit: &Circuit, inputs: &[&[f64]], member: MemberIdx) -> Trace {
     let mut values: Vec<Vec<f64>> = Vec::with_capacity(circuit.values.len());
+    let mut peaks: Vec<f64> = Vec::with_capacity(circuit.values.len());
     let mut remaining = inputs.iter();
     for value in &circuit.values {
         let n = value.shape.len();
+        let mut peak = 0.0;
         let numbers = match &value.op {
             CircuitOp::Input => {
                 let given = remaining.next().expect("one input per input value");
@@ -29,7 +33,10 @@ pub fn trace(circuit: &Circuit, inputs: &[&[f64]], member: MemberIdx) -> Trace {
             }
             CircuitOp::Affine(affine) => {
                 let mut sum = vec![0.0; n];
-                for term in &affine.terms {
+                // Values that are added as they are come last, as in a program.
+                let (same, other): (Vec<_>, Vec<_>) =
+                    affine.terms.iter().partition(|term| matches!(term.map, Map::Identity));
+                for term in other.into_iter().chain(same) {
                     let x = &values[term.source.index()];
                     match &term.map {
                         Map::Identity => sum.iter_mut().zip(x).for_each(|(y, x)| *y += x),
@@ -38,6 +45,7 @@ pub fn trace(circuit: &Circuit, inputs: &[&[f64]], member: MemberIdx) -> Trace {
                         }
                         Map::Conv(conv) => conv.apply(member, x, &mut sum),
                     }
+                    peak = largest(&sum).max(peak);
                 }
                 if let Some(bias) = &affine.bias {
                     (0..n).for_each(|i| sum[i] += bias.at(member, value.shape, i));
@@ -48,9 +56,16 @@ pub fn trace(circuit: &Circuit, inputs: &[&[f64]], member: MemberIdx) -> Trace {
                 values[a.index()].iter().zip(&values[b.index()]).map(|(x, y)| x * y).collect()
             }
         };
+        peaks.push(largest(&numbers).max(peak));
         values.push(numbers);
     }
-    Trace { values }
+    Trace { values, peaks }
+}
+
+/// The largest absolute number; infinite where one is none.
+fn largest(numbers: &[f64]) -> f64 {
+    let size = |x: &f64| if x.is_nan() { f64::INFINITY } else { x.abs() };
+    numbers.iter().map(size).fold(0.0, f64::max)
 }
 
 /// The first result of a circuit, averaged over its members.

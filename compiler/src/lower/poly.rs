@@ -1,7 +1,9 @@
-//! Polynomials as products: every monomial is a balanced tree of factors, its coefficient on one of the leaves.
+//! Polynomials as products, with the fewest multiplications on the longest path: ⌈log2 d⌉ for a monic polynomial whose
+//! degree d is a power of two, ⌈log2 (d + 1)⌉ for any other.
 //!
-//! With leaves joined shallowest first, a monic polynomial of degree d needs ⌈log2 d⌉ products on its longest path and any
-//! other one more, which is what the depth analysis of the graph counts. Equal products are computed once.
+//! In one variable, p = low + x^m·high with m the largest power of two up to d, and so on in both halves: powers are squares
+//! of powers, and degree 7 takes five products. In two variables every monomial is a balanced tree of factors joined
+//! shallowest first, its coefficient on one of the leaves; equal products are computed once.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -9,7 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use fhec_ir::NodeId;
 
 use super::build::{Builder, diagonal};
-use super::circuit::{CircuitOp, Map, Term, ValueId};
+use super::circuit::{Affine, CircuitOp, Map, Term, ValueId};
 use super::constant::Constant;
 
 /// A monomial c·x^i·y^j.
@@ -29,6 +31,9 @@ impl Builder<'_> {
         node: NodeId,
     ) -> ValueId {
         let shape = self.shape(x);
+        if x == y {
+            return self.in_one_variable(x, monomials, node);
+        }
         let mut products = BTreeMap::new();
         let mut terms = Vec::new();
         let mut bias = None;
@@ -54,8 +59,61 @@ impl Builder<'_> {
                 }
             }
         }
+        self.sum(x, Affine { terms, bias }, node)
+    }
+
+    fn in_one_variable(&mut self, x: ValueId, monomials: Vec<Monomial>, node: NodeId) -> ValueId {
+        let shape = self.shape(x);
+        let mut coeffs: Vec<Option<Constant>> = Vec::new();
+        for Monomial { powers: [i, j], coeff } in monomials.into_iter().filter(|m| !m.coeff.is_all(0.0)) {
+            if coeffs.len() <= i + j {
+                coeffs.resize(i + j + 1, None);
+            }
+            let of_power = &mut coeffs[i + j];
+            *of_power = Some(match of_power.take() {
+                None => coeff,
+                Some(other) => other.plus(&coeff, shape),
+            });
+        }
+        let mut powers = vec![x];
+        let sum = self.half(&coeffs, &mut powers, node);
+        self.sum(x, sum, node)
+    }
+
+    /// The polynomial of some coefficients; `powers` has the powers x, x², x⁴, … that were needed so far.
+    fn half(&mut self, coeffs: &[Option<Constant>], powers: &mut Vec<ValueId>, node: NodeId) -> Affine {
+        let Some(degree) = coeffs.iter().rposition(Option::is_some) else { return Affine::default() };
+        if degree == 0 {
+            return Affine { terms: Vec::new(), bias: coeffs[0].clone() };
+        }
+        let log2 = degree.ilog2() as usize;
+        while powers.len() <= log2 {
+            let last = powers[powers.len() - 1];
+            let shape = self.shape(last);
+            powers.push(self.push(CircuitOp::Product([last, last]), shape, node));
+        }
+        let (power, shape) = (powers[log2], self.shape(powers[log2]));
+        let (low, high) = coeffs.split_at(1 << log2);
+        let mut sum = self.half(low, powers, node);
+        let high = self.half(high, powers, node);
+        sum.terms.push(match high {
+            Affine { terms, bias: Some(factor) } if terms.is_empty() => {
+                Term { source: power, map: diagonal(&factor, shape) }
+            }
+            Affine { terms, bias } => {
+                let factor = self.affine(terms, bias, shape, node);
+                let pair = [power.min(factor), power.max(factor)];
+                let source = self.push(CircuitOp::Product(pair), shape, node);
+                Term { source, map: Map::Identity }
+            }
+        });
+        sum
+    }
+
+    /// A sum as a value; a constant still depends on its operand in form.
+    fn sum(&mut self, x: ValueId, Affine { mut terms, bias }: Affine, node: NodeId) -> ValueId {
+        let shape = self.shape(x);
         if terms.is_empty() {
-            // A constant polynomial still depends on its operand in form.
             let zero = Map::Diagonal(Constant::new(vec![fhec_ir::Tensor::scalar(0.0)]).spread(shape));
             terms.push(Term { source: x, map: zero });
         }

@@ -181,3 +181,40 @@ fn gradients_agree_with_differences() {
         assert!((difference - grads[0][i]).abs() < 1e-3, "{i}: {difference} against {}", grads[0][i]);
     }
 }
+
+/// Products and multiplications on the longest path of a polynomial of x.
+fn polynomial(coeffs: &[f64]) -> (usize, u32) {
+    let nodes = format!(
+        r#"(name: "x", op: Input(1, 2, 2)), (name: "p", of: ["x"], op: Poly(Values([{}, 1], {coeffs:?}))),
+        (name: "o", of: ["p"], op: Output)"#,
+        coeffs.len()
+    );
+    let spec: GraphSpec = ron::from_str(&format!("(nodes: [{nodes}])")).unwrap();
+    let circuit = lower(verify(&spec.build().unwrap()).unwrap());
+    for x in [-1.3, 0.4, 2.0] {
+        let result = eval::scores(&circuit, &[&[x; 4]])[0];
+        let expected = coeffs.iter().rev().fold(0.0, |sum, c| sum * x + c);
+        assert!((result - expected).abs() < 1e-5 * (1.0 + expected.abs()), "{result} instead of {expected}");
+    }
+    let is_product = |v: &&super::Value| matches!(v.op, CircuitOp::Product(_));
+    let n_products = circuit.values.iter().filter(is_product).count();
+    (n_products, crate::schedule::Positions::new(&circuit, 1).depth())
+}
+
+#[test]
+fn polynomials_take_the_fewest_multiplications() {
+    let coeffs = [0.5, -0.25, 0.75, 0.5, -1.5, 0.25, 0.5, 2.0, 0.125];
+    let expected = [(1, 2), (2, 2), (3, 3), (4, 3), (4, 3), (5, 3), (6, 4)];
+    for (degree, expected) in (2..=8).zip(expected) {
+        assert_eq!(polynomial(&coeffs[..=degree]), expected, "degree {degree}");
+    }
+}
+
+#[test]
+fn monic_polynomials_save_a_multiplication_at_powers_of_two() {
+    for (degree, depth) in [(2, 1), (3, 2), (4, 2), (5, 3), (8, 3)] {
+        let mut coeffs = vec![0.5; degree];
+        coeffs.push(1.0);
+        assert_eq!(polynomial(&coeffs).1, depth, "degree {degree}");
+    }
+}

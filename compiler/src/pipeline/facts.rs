@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fhe_bytecode::{CostModel, Params, ParamsSpec, Plan, plan};
+use fhe_bytecode::{CostModel, Level, Params, ParamsSpec, Plan, plan};
 
 use crate::layout::Placed;
 use crate::schedule::noise::MapFacts;
@@ -18,18 +18,19 @@ pub(super) fn map_facts(
     let params = middling_params(positions, log_n)?;
     let mut known = BTreeSet::new();
     let facts = placed.maps().map(|(id, map)| {
-        let level = positions.working_level(positions.of(id));
+        // The chain is not known yet: a tower for every rescale.
+        let level = Level(positions.working_rung(positions.of(id)).0);
         let plan: Plan = plan::plan(&map.diagonals, &costs.at(&params, level), &known);
         known.extend(plan.rotations(&map.diagonals));
-        let counts = plan.expand(&map.diagonals).map(|p| p.counts()).unwrap_or_default();
+        let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
         let n_numbers = placed.circuit.value(id).shape.len() * placed.layouts[id.index()].members();
-        MapFacts::new(id, map, n_numbers, counts)
+        MapFacts::new(id, map, n_numbers, &expanded)
     });
     Ok(facts.collect())
 }
 
 fn middling_params(positions: &Positions, log_n: u32) -> Result<Params, ScheduleError> {
-    let n_towers = positions.n_levels() as usize + 1;
+    let n_towers = positions.n_rescales() as usize + 1;
     let search = |bits, count| {
         fhe_bytecode::params::ntt_primes_below(bits, log_n, count, &[]).map_err(schedule::ChainError::from)
     };

@@ -61,13 +61,12 @@ impl Front<'_> {
         let errors = layer_errors(self.circuit, &schedule);
         let mut refused: Option<BuildError> = None;
         for plans in memory::plans(&placed, positions, &schedule, &options.costs, options.memory) {
-            let mut program = emit::emit(&placed, positions, &schedule, plans, labels.clone())?;
+            let mut program = emit::emit(&placed, positions, &schedule, stats, plans, labels.clone())?;
             predict::predict(&mut program, &schedule, &errors, &options.costs);
             match memory::check(&program, options.memory) {
                 Ok(()) => {
                     let clustering = self.counted(packing, program.params().slots() as u32)?;
                     let (positions, stats) = (positions.clone(), stats.clone());
-                    let shifted_for = None;
                     return Ok(Built {
                         placed,
                         positions,
@@ -75,7 +74,7 @@ impl Front<'_> {
                         schedule,
                         program,
                         clustering,
-                        shifted_for,
+                        wide_level: None,
                     });
                 }
                 Err(error) => {
@@ -104,8 +103,8 @@ impl Front<'_> {
         let range = fixed.map_or(options.log_n.clone(), |log_n| log_n..=log_n);
         let mut last: Option<BuildError> = None;
         for log_n in range.clone() {
-            // A level has at least the smallest prime: no layout is needed to see that a chain is too long.
-            let least = f64::from(positions.n_levels()) * f64::from(log_n + 4);
+            // A rescale takes at least the smallest prime: no layout is needed to see that a chain is too long.
+            let least = f64::from(positions.n_rescales()) * f64::from(log_n + 4);
             let too_long = security_cap(log_n).is_some_and(|cap| least > f64::from(cap)) && !options.insecure;
             if too_long && log_n < *range.end() {
                 continue;
@@ -126,7 +125,8 @@ impl Front<'_> {
         let mut found: Vec<Schedule> = Vec::new();
         let mut precision = wanted;
         loop {
-            let request = Request { precision, insecure: self.options.insecure };
+            let Self { options: BuildOptions { headroom, insecure, .. }, .. } = self;
+            let request = Request { precision, headroom: *headroom, insecure: *insecure };
             match schedule::schedule(problem, request, &self.options.costs) {
                 Ok(schedule) => found.push(schedule),
                 Err(ScheduleError::DoesNotFit { .. }) if precision > least || !found.is_empty() => {}

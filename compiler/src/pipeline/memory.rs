@@ -86,7 +86,7 @@ impl PlanSet {
         let mut known: BTreeSet<Rotation> = BTreeSet::new();
         let mut levels: BTreeMap<Rotation, Level> = BTreeMap::new();
         for (id, map) in placed.maps() {
-            let level = positions.working_level(positions.of(id));
+            let level = schedule.chain.level(positions.working_rung(positions.of(id)));
             let mut step = costs.at(params, level);
             step.key *= price;
             let plan = plan::plan(&map.diagonals, &step, &known);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::layers::work;
 use super::profile::Measured;
 use crate::cluster::{Clustering, unclustered_bytes};
-use crate::pipeline::{Built, MissingPrime};
+use crate::pipeline::{Built, WideLevel};
 use crate::{Compiled, SelfCheck};
 
 /// Everything `fhec build --report` tells.
@@ -24,7 +24,7 @@ pub struct BuildReport {
     pub security_margin_bits: Option<f64>,
     /// Whether the keys have 128 bits of security.
     pub secure: bool,
-    /// Rescaling primes.
+    /// Levels on the longest path; one may take several towers.
     pub levels: u32,
     /// Levels beyond ⌈depth / sublevels⌉, the count of `fhec levels`, and why there are.
     pub extra_levels: Option<ExtraLevels>,
@@ -62,6 +62,8 @@ pub struct BuildReport {
     pub predicted_max_abs_error: f64,
     /// Bits between the largest result seen and the deviation of its error.
     pub predicted_precision_bits: f64,
+    /// Bits between every value seen and half the modulus it is in.
+    pub headroom_bits: f64,
     /// Bytes of the program file.
     pub program_bytes: usize,
     /// Measured seconds of an evaluation on all cores, where a profile is given.
@@ -80,8 +82,8 @@ pub struct BuildReport {
 pub struct ExtraLevels {
     /// Levels more.
     pub levels: u32,
-    /// The prime that the shorter chain needs and that does not exist.
-    pub missing_prime: MissingPrime,
+    /// The level of the shorter chain that takes most bits, if that chain exists.
+    pub wide_level: Option<WideLevel>,
 }
 
 /// What clustering did to a program.
@@ -163,6 +165,7 @@ impl BuildReport {
             predicted_error: built.schedule.error,
             predicted_max_abs_error: prediction.max_abs_error,
             predicted_precision_bits: precision_bits(built),
+            headroom_bits: built.schedule.headroom,
             program_bytes,
             measured_seconds: None,
             check: compiled.check.clone(),
@@ -185,15 +188,14 @@ impl BuildReport {
 }
 
 fn extra_levels(built: &Built) -> Option<ExtraLevels> {
-    let (levels, missing_prime) = (built.extra_levels(), built.shifted_for?);
-    (levels > 0).then_some(ExtraLevels { levels, missing_prime })
+    let levels = built.extra_levels();
+    (levels > 0).then_some(ExtraLevels { levels, wide_level: built.wide_level })
 }
 
 /// Bits between the largest result seen and the deviation of its error.
 #[must_use]
 pub fn precision_bits(built: &Built) -> f64 {
-    let output = built.placed.circuit.outputs[0];
-    (built.stats.peak[output.index()] / built.schedule.error).log2()
+    (built.stats.largest_result() / built.schedule.error).log2()
 }
 
 fn layers(built: &Built, program: &CheckedProgram) -> Vec<LayerReport> {

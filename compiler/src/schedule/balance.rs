@@ -2,12 +2,13 @@
 //! sum the fewest bits are spent when all summands are equal.
 
 use fhe_bytecode::params::ntt_primes_below;
-use fhe_bytecode::{Params, ParamsSpec};
+use fhe_bytecode::{Level, Params, ParamsSpec};
 
 use super::chain::{ChainError, Sizes};
 use super::noise::Anchor;
 use super::positions::Positions;
 use super::problem::Problem;
+use super::room::{LEAST_HEADROOM, Room};
 use super::search::ScheduleError;
 
 /// Largest noise-to-signal ratio of one contribution in its value, in bits of the variance. Beyond it noise no longer acts
@@ -16,11 +17,11 @@ pub(super) const MAX_LOCAL_BITS: f64 = -11.0;
 
 impl Problem<'_> {
     /// Scales at which every rescale, every layer's weights and the input add the same variance, `target` in all.
-    pub(super) fn balanced_sizes(&self, target: f64) -> Result<Sizes, ScheduleError> {
+    pub(super) fn balanced_sizes(&self, target: f64, headroom: f64) -> Result<Sizes, ScheduleError> {
         let positions = self.positions;
         let depth = positions.depth();
         // Any parameters of this ring degree will do: rescale and encoding noise do not depend on the rest.
-        let towers = ntt_primes_below(40, self.log_n, positions.n_levels() as usize + 1, &[])
+        let towers = ntt_primes_below(40, self.log_n, positions.n_rescales() as usize + 1, &[])
             .map_err(ChainError::from)?;
         let special_primes = ntt_primes_below(59, self.log_n, 2, &[]).map_err(ChainError::from)?;
         let spec = ParamsSpec {
@@ -31,7 +32,8 @@ impl Problem<'_> {
             insecure: true,
             toy: true,
         };
-        let all = self.contributions(&Params::new(spec)?);
+        let levels: Vec<Level> = (0..=positions.n_rescales() as u16).map(Level).collect();
+        let all = self.contributions(&Params::new(spec)?, &levels, &self.stats.mean);
         let mut after = vec![0.0; depth as usize + 1];
         let mut weight = vec![0.0; depth as usize + 1];
         // Bits below which the noise of a value would be too large for the value.
@@ -58,24 +60,20 @@ impl Problem<'_> {
             input: bits(after[0], after_least[0]),
             activations: boundaries.map(|p| bits(after[p as usize], after_least[p as usize])).collect(),
             weights: (1..=depth as usize).map(|p| bits(weight[p], weight_least[p])).collect(),
-            headroom: self.headroom(),
+            rooms: self.rooms(),
+            headroom,
         })
     }
 }
 
 /// The sizes of uniform scales: one for activations, one for weights.
 #[must_use]
-pub(super) fn uniform_sizes(
-    positions: &Positions,
-    input: f64,
-    activation: f64,
-    weight: f64,
-    headroom: f64,
-) -> Sizes {
+pub(super) fn uniform_sizes(positions: &Positions, input: f64, activation: f64, rooms: Vec<Room>) -> Sizes {
     Sizes {
         input,
-        activations: vec![activation; positions.n_levels() as usize],
-        weights: vec![weight; positions.depth() as usize],
-        headroom,
+        activations: vec![activation; positions.n_rescales() as usize],
+        weights: vec![activation; positions.depth() as usize],
+        rooms,
+        headroom: LEAST_HEADROOM,
     }
 }

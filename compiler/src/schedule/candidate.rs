@@ -7,9 +7,10 @@ use fhe_bytecode::params::{ParamsError, ntt_primes_below, security_cap};
 use fhe_bytecode::{Params, ParamsSpec};
 
 use super::balance::MAX_LOCAL_BITS;
-use super::chain::{Chain, ChainError, Sizes};
+use super::chain::{Chain, Sizes};
 use super::noise::{Anchor, Contribution};
 use super::problem::Problem;
+use super::raise::raised;
 use super::search::ScheduleError;
 
 /// Largest special prime: transforms are fastest up to this size.
@@ -18,6 +19,11 @@ const SPECIAL_BITS: u32 = 50;
 const MAX_GROWTH: f64 = 3.0;
 /// Step of that growth.
 const GROWTH_STEP: f64 = 0.25;
+
+/// Times that scales are raised where noise arises.
+const MAX_RAISES: usize = 24;
+/// Bits of headroom beyond those asked for that are tried, if they are free.
+const SPARE_BITS: [f64; 9] = [12.0, 10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
 
 /// What came of one way of key switching.
 pub(super) enum Outcome {
@@ -33,6 +39,8 @@ pub(super) enum Outcome {
 pub(super) struct Candidate {
     pub(super) params: Params,
     pub(super) chain: Chain,
+    /// What the chain was made from.
+    pub(super) sizes: Sizes,
     pub(super) contributions: Vec<Contribution>,
     pub(super) variance: f64,
 }
@@ -53,10 +61,10 @@ impl Candidate {
 
 impl Problem<'_> {
     /// Parameters and scales with their predicted error.
-    pub(super) fn judged(&self, params: Params, chain: Chain) -> Candidate {
-        let contributions = self.contributions(&params);
+    pub(super) fn judged(&self, params: Params, chain: Chain, sizes: Sizes) -> Candidate {
+        let contributions = self.contributions(&params, &chain.levels(), &self.stats.mean);
         let variance = contributions.iter().map(|c| c.variance(&chain)).sum();
-        Candidate { params, chain, contributions, variance }
+        Candidate { params, chain, sizes, contributions, variance }
     }
 
     /// Tries one way of key switching, growing the scales until the error is small enough.
@@ -75,7 +83,7 @@ impl Problem<'_> {
             let Some((params, chain)) = first else {
                 return Ok(Outcome::TooLarge(self.least_bits(&sizes)?));
             };
-            let found = self.judged(params, chain);
+            let found = self.judged(params, chain, sizes.clone());
             if found.is_good(target) {
                 return Ok(Outcome::Found(Box::new(found)));
             }
@@ -87,6 +95,30 @@ impl Problem<'_> {
                 return Ok(found);
             }
             growth += GROWTH_STEP;
+        }
+        Ok(Outcome::TooNoisy)
+    }
+
+    /// Tries one way of key switching, raising scales where the noise arises: for circuits whose noise is in places that
+    /// the closed form says nothing about.
+    pub(super) fn raised_candidate(
+        &self,
+        base: &Sizes,
+        target: f64,
+        digit_size: usize,
+        n_special: usize,
+        cap: Option<u32>,
+    ) -> Result<Outcome, ScheduleError> {
+        let mut sizes = base.clone();
+        for _ in 0..MAX_RAISES {
+            let Some((params, chain)) = self.with_special(&sizes, digit_size, n_special, cap)? else {
+                return Ok(Outcome::TooLarge(self.least_bits(&sizes)?));
+            };
+            let found = self.judged(params, chain, sizes);
+            if found.is_good(target) {
+                return Ok(Outcome::Found(Box::new(found)));
+            }
+            sizes = raised(self.positions, &found, target);
         }
         Ok(Outcome::TooNoisy)
     }
@@ -104,7 +136,7 @@ impl Problem<'_> {
             let Some((params, chain)) = self.with_special(&wider, digit_size, n_special, cap)? else {
                 return Ok(None);
             };
-            let found = self.judged(params, chain);
+            let found = self.judged(params, chain, wider);
             if found.is_good(target) {
                 return Ok(Some(Outcome::Found(Box::new(found))));
             }
@@ -120,25 +152,23 @@ impl Problem<'_> {
         n_special: usize,
         cap: Option<u32>,
     ) -> Result<Option<(Params, Chain)>, ScheduleError> {
-        let chain = match Chain::search(self.positions, sizes, self.log_n) {
-            Err(ChainError::PrimeTooLarge { .. }) if sizes.input > 30.0 => return Ok(None),
-            other => other?,
-        };
-        let log2_q: f64 = chain.towers.iter().map(|&q| (q as f64).log2()).sum();
-        if digit_size > chain.towers.len() {
+        let chain = Chain::search(self.positions, sizes, self.log_n)?;
+        let towers = chain.towers();
+        if digit_size > towers.len() {
             return Ok(None);
         }
+        let log2_q = log2(&towers);
         let room = cap.map_or(f64::INFINITY, |cap| f64::from(cap) - log2_q) / n_special as f64;
         let bits = room.min(f64::from(SPECIAL_BITS)).floor();
         if bits < f64::from(self.log_n) + 6.0 {
             return Ok(None);
         }
-        let Ok(special_primes) = ntt_primes_below(bits as u32, self.log_n, n_special, &chain.towers) else {
+        let Ok(special_primes) = ntt_primes_below(bits as u32, self.log_n, n_special, &towers) else {
             return Ok(None);
         };
         let spec = ParamsSpec {
             log_n: self.log_n,
-            towers: chain.towers.clone(),
+            towers,
             special_primes,
             digit_size,
             insecure: cap.is_none(),
@@ -151,12 +181,34 @@ impl Problem<'_> {
         }
     }
 
+    /// The candidate with bits that are free below the security bound spent on headroom: as many as cost no tower, no slower
+    /// prime and no precision.
+    pub(super) fn with_spare_bits(&self, found: Candidate, target: f64) -> Candidate {
+        let widened = |extra: &f64| {
+            let sizes = Sizes { headroom: found.sizes.headroom + extra, ..found.sizes.clone() };
+            let chain = Chain::search(self.positions, &sizes, self.log_n).ok()?;
+            let towers = chain.towers();
+            let is_slow = |primes: &[u64]| primes.iter().any(|&q| q >> SPECIAL_BITS != 0);
+            let before = found.params.towers();
+            if towers.len() != before.len() || (is_slow(&towers) && !is_slow(before)) {
+                return None;
+            }
+            let params = Params::new(ParamsSpec { towers, ..found.params.spec().clone() }).ok()?;
+            let wider = self.judged(params, chain, sizes);
+            wider.is_good(target).then_some(wider)
+        };
+        SPARE_BITS.iter().find_map(widened).unwrap_or(found)
+    }
+
     /// The modulus these sizes need with the smallest special modulus there is.
     fn least_bits(&self, sizes: &Sizes) -> Result<f64, ScheduleError> {
         let chain = Chain::search(self.positions, sizes, self.log_n)?;
-        let log2_q: f64 = chain.towers.iter().map(|&q| (q as f64).log2()).sum();
-        Ok(log2_q + f64::from(self.log_n) + 6.0)
+        Ok(log2(&chain.towers()) + f64::from(self.log_n) + 6.0)
     }
+}
+
+fn log2(primes: &[u64]) -> f64 {
+    primes.iter().map(|&q| (q as f64).log2()).sum()
 }
 
 /// All scales larger by some bits.
@@ -166,6 +218,6 @@ fn grown(base: &Sizes, bits: f64) -> Sizes {
         input: base.input + bits,
         activations: more(&base.activations),
         weights: more(&base.weights),
-        headroom: base.headroom,
+        ..base.clone()
     }
 }

@@ -4,15 +4,22 @@
 //! S, and the rescale by q brings it to the next X. Where the stretch has a linear map its W is chosen such that the next
 //! X is met exactly; where it has none, the next X is what the prime gives.
 
-use fhe_bytecode::params::{MAX_PRIME_BITS, ntt_primes_near};
+use fhe_bytecode::params::{Level, MAX_PRIME_BITS, ntt_primes_near};
 use fhe_bytecode::{Scale, params::PrimeSearchError};
 
-use super::positions::{Positions, Step};
+use super::positions::{Positions, Rung, Step};
+use super::room::{LEAST_HEADROOM, Room};
 
-/// Room that the last prime has above the scale of the output, however small the results are: a modulus holds its scale.
-const LEAST_HEADROOM: f64 = 1.0;
 /// Smallest scale of weights: with paired diagonals one bit of it is lost, and no scale is below one.
 const LEAST_WEIGHT_BITS: f64 = 1.0;
+/// Size up to which a rescale divides by a single prime, in bits.
+const ONE_PRIME_BITS: f64 = MAX_PRIME_BITS as f64 - 0.01;
+/// Largest prime where a rescale divides by several: transforms are fastest up to this size.
+const EACH_PRIME_BITS: f64 = 50.0;
+/// More than sums of logarithms are off by, in bits.
+const EXACT_BITS: f64 = 1e-9;
+/// How far primes may be from the sizes asked for, in bits.
+const ROUNDING_BITS: f64 = 0.05;
 
 /// The sizes a chain is made from, in bits.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,15 +30,17 @@ pub struct Sizes {
     pub activations: Vec<f64>,
     /// Wanted scale of the weights at each position, from position 1 on; entries of products are not read.
     pub weights: Vec<f64>,
-    /// Room of the output above its scale: bits of the largest result, sign and margin.
+    /// What the moduli have to hold.
+    pub rooms: Vec<Room>,
+    /// Bits kept free between every value and half the modulus it is in.
     pub headroom: f64,
 }
 
 /// Towers and scales that fit each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
-    /// q_0, q_1, ….
-    pub towers: Vec<u64>,
+    /// For every rung the towers that its rescale divides by; those of the last rung stay.
+    groups: Vec<Vec<u64>>,
     /// Scale of a position after its rescale, from position 0 on.
     scales: Vec<Scale>,
     /// Scale of a position before its rescale, from position 0 on.
@@ -42,23 +51,13 @@ pub struct Chain {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainError {
-    /// A level needs more than the largest prime.
-    #[error(
-        "level {level} needs a prime of {bits:.1} bits, the largest has {MAX_PRIME_BITS}; use fewer sublevels or smaller scales"
-    )]
-    PrimeTooLarge {
-        /// The level.
-        level: usize,
-        /// Bits it needs.
-        bits: f64,
-    },
     /// No prime left.
     #[error(transparent)]
     Primes(#[from] PrimeSearchError),
-    /// Given towers do not have one prime per level.
+    /// Given towers do not have one prime per rescale.
     #[error("the circuit needs {needed} towers, {given} are given")]
     TowerCount {
-        /// Levels and one.
+        /// Rescales and one.
         needed: usize,
         /// Towers given.
         given: usize,
@@ -72,6 +71,20 @@ pub enum ChainError {
         scale: f64,
         /// Bits of the modulus.
         modulus: f64,
+    },
+    /// Given towers are too small for the values.
+    #[error(
+        "values of 2^{value:.1} at a scale of 2^{scale:.1} leave {free:.1} bits of the modulus at level {level} free, at least {LEAST_HEADROOM} are needed; a larger first tower holds them"
+    )]
+    ValuesTooLarge {
+        /// The level.
+        level: usize,
+        /// Bits of the largest value.
+        value: f64,
+        /// Bits of its scale.
+        scale: f64,
+        /// Bits between the value and half the modulus.
+        free: f64,
     },
     /// Given towers leave no room for weights.
     #[error("the towers leave the weights at level {level} a scale of 2^{bits:.1}, which rounds them away")]
@@ -87,96 +100,133 @@ impl Chain {
     /// Searches primes of the wanted sizes.
     ///
     /// # Errors
-    /// When a prime would be too large, or none is left.
+    /// When no prime is left.
     pub fn search(positions: &Positions, sizes: &Sizes, log_n: u32) -> Result<Self, ChainError> {
-        let n_levels = positions.n_levels() as usize;
-        let mut towers = vec![0; n_levels + 1];
-        let mut taken = Vec::new();
+        let mut groups = vec![Vec::new(); positions.n_rescales() as usize + 1];
+        let mut primes = Primes { log_n, taken: Vec::new() };
         let mut from = sizes.input;
-        // The prime nearest to a size that is larger than another size.
-        let mut pick = |bits: f64, least: f64, level: usize| -> Result<u64, ChainError> {
-            // Small primes are sparse: 2N·ln(q) numbers lie between neighbours.
-            let bits = bits.max(f64::from(log_n) + 4.0);
-            if bits > f64::from(MAX_PRIME_BITS) - 0.01 {
-                return Err(ChainError::PrimeTooLarge { level, bits });
-            }
-            loop {
-                let prime = ntt_primes_near(bits.exp2(), log_n, 1, &taken)?[0];
-                taken.push(prime);
-                if (prime as f64).log2() > least {
-                    return Ok(prime);
-                }
-            }
-        };
         for (rescale, stretch) in stretches(positions).into_iter().enumerate() {
-            let level = n_levels - rescale;
+            let rung = groups.len() - 1 - rescale;
             let to = sizes.activations[rescale];
             let has_weights = stretch.clone().any(|p| positions.step(p) == Step::Linear);
             let wanted = walk(positions, stretch, from, |p| sizes.weights[p as usize - 1]);
             let reached = *wanted.last().expect("a stretch has a position");
-            towers[level] = pick(reached - to, 0.0, level)?;
-            from = if has_weights { to } else { reached - (towers[level] as f64).log2() };
+            groups[rung] = primes.of_size(reached - to)?;
+            from = if has_weights { to } else { reached - bits(&groups[rung]) };
         }
-        let headroom = sizes.headroom.max(LEAST_HEADROOM);
-        towers[0] = pick(from + headroom, from + headroom - LEAST_HEADROOM, 0)?;
-        Self::with_towers(positions, sizes, towers)
+        let mut chain = Self::scaled(positions, sizes, groups);
+        // The towers that stay are part of every modulus: they make room for everything.
+        let missing =
+            |room: &Room| chain.log2_scale(room) + room.bits(sizes.headroom) - chain.log2_modulus(room.rung);
+        let needed = sizes.rooms.iter().map(missing).fold(0.0, f64::max);
+        chain.groups[0] = primes.of_at_least(needed + EXACT_BITS)?;
+        chain.fits(positions, &sizes.rooms)?;
+        Ok(chain)
     }
 
-    /// Scales for given towers; weight scales follow from them.
+    /// Scales for given towers, one for every rescale; weight scales follow from them.
     ///
     /// # Errors
-    /// When the number of towers is not that of the levels and one, or they do not fit the scales.
+    /// When the number of towers is not that of the rescales and one, or they do not fit the scales.
     pub fn with_towers(positions: &Positions, sizes: &Sizes, towers: Vec<u64>) -> Result<Self, ChainError> {
-        let needed = positions.n_levels() as usize + 1;
+        let needed = positions.n_rescales() as usize + 1;
         if towers.len() != needed {
             return Err(ChainError::TowerCount { needed, given: towers.len() });
         }
+        let chain = Self::scaled(positions, sizes, towers.into_iter().map(|q| vec![q]).collect());
+        chain.fits(positions, &sizes.rooms)?;
+        Ok(chain)
+    }
+
+    /// The exact scales under given towers; the last group may still be empty.
+    fn scaled(positions: &Positions, sizes: &Sizes, groups: Vec<Vec<u64>>) -> Self {
         let mut scales = vec![Scale::from_log2(sizes.input)];
         let mut raw = scales.clone();
         for (rescale, stretch) in stretches(positions).into_iter().enumerate() {
-            let prime = towers[needed - 1 - rescale];
+            let group = &groups[groups.len() - 1 - rescale];
             let from = scales.last().expect("the input has a scale").log2();
             // One more unit of weight scale everywhere: how much of it reaches the end.
             let wanted = |p: u32| sizes.weights[p as usize - 1];
             let nominal =
                 *walk(positions, stretch.clone(), from, wanted).last().expect("a stretch has a position");
             let shifted = *walk(positions, stretch.clone(), from, |p| wanted(p) + 1.0).last().expect("same");
-            let target = sizes.activations[rescale] + (prime as f64).log2();
+            let target = sizes.activations[rescale] + bits(group);
             let correction = if shifted > nominal { (target - nominal) / (shifted - nominal) } else { 0.0 };
             let exact = walk(positions, stretch, from, |p| wanted(p) + correction);
             for (i, bits) in exact.iter().enumerate() {
-                let last = i + 1 == exact.len();
-                raw.push(Scale::from_log2(*bits));
-                scales.push(if last {
-                    Scale::from_log2(*bits).rescaled(prime)
-                } else {
-                    Scale::from_log2(*bits)
-                });
+                let (reached, last) = (Scale::from_log2(*bits), i + 1 == exact.len());
+                raw.push(reached);
+                let rescaled = |scale: Scale, prime: &u64| scale.rescaled(*prime);
+                scales.push(if last { group.iter().rev().fold(reached, rescaled) } else { reached });
             }
         }
-        let chain = Self { towers, scales, raw };
-        chain.fits(positions)?;
-        Ok(chain)
+        Self { groups, scales, raw }
     }
 
-    /// What the checker asks of every scale: it lies within the modulus, and no product makes it smaller.
-    fn fits(&self, positions: &Positions) -> Result<(), ChainError> {
-        let within = |scale: Scale, level: usize| {
-            let modulus: f64 = self.towers[..=level].iter().map(|&q| (q as f64).log2()).sum();
-            let scale = scale.log2();
+    /// What the checker asks of every scale: it lies within the modulus with the values, and no product makes it smaller.
+    fn fits(&self, positions: &Positions, rooms: &[Room]) -> Result<(), ChainError> {
+        let within = |scale: Scale, rung: Rung, level: usize| {
+            let (scale, modulus) = (scale.log2(), self.log2_modulus(rung));
             if scale < modulus { Ok(()) } else { Err(ChainError::ScaleTooLarge { level, scale, modulus }) }
         };
-        within(self.scale(0), self.towers.len() - 1)?;
+        within(self.scale(0), positions.rung(0), positions.level(0) as usize)?;
         for position in 1..=positions.depth() {
-            let level = usize::from(positions.working_level(position).0);
-            within(self.raw(position), level)?;
-            within(self.scale(position), usize::from(positions.level(position).0))?;
+            let level = positions.level(position - 1) as usize;
+            within(self.raw(position), positions.working_rung(position), level)?;
+            within(self.scale(position), positions.rung(position), positions.level(position) as usize)?;
             let bits = self.raw(position).log2() - self.scale(position - 1).log2();
             if positions.step(position) == Step::Linear && bits < LEAST_WEIGHT_BITS {
                 return Err(ChainError::WeightsTooSmall { level, bits });
             }
         }
-        Ok(())
+        let free = |room: &Room| self.free_bits(room);
+        match rooms.iter().min_by(|a, b| free(a).total_cmp(&free(b))) {
+            Some(room) if free(room) < LEAST_HEADROOM => Err(ChainError::ValuesTooLarge {
+                level: positions.level(room.position.saturating_sub(u32::from(room.raw))) as usize,
+                value: room.log2_peak,
+                scale: self.log2_scale(room),
+                free: free(room),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// All towers, those that stay first.
+    #[must_use]
+    pub fn towers(&self) -> Vec<u64> {
+        self.groups.concat()
+    }
+
+    /// The towers that a rescale from this rung divides by, the last one first.
+    #[must_use]
+    pub fn divisors(&self, rung: Rung) -> &[u64] {
+        &self.groups[rung.index()]
+    }
+
+    /// The level of ciphertexts at a rung: towers that may still go.
+    #[must_use]
+    pub fn level(&self, rung: Rung) -> Level {
+        Level((self.groups[..=rung.index()].iter().map(Vec::len).sum::<usize>() - 1) as u16)
+    }
+
+    /// The level of ciphertexts at every rung.
+    #[must_use]
+    pub fn levels(&self) -> Vec<Level> {
+        (0..self.groups.len() as u16).map(|rung| self.level(Rung(rung))).collect()
+    }
+
+    /// Bits between a value and half the modulus it is in.
+    #[must_use]
+    pub fn free_bits(&self, room: &Room) -> f64 {
+        self.log2_modulus(room.rung) - self.log2_scale(room) - room.log2_peak - 1.0
+    }
+
+    fn log2_modulus(&self, rung: Rung) -> f64 {
+        self.groups[..=rung.index()].iter().map(|group| bits(group)).sum()
+    }
+
+    fn log2_scale(&self, room: &Room) -> f64 {
+        if room.raw { self.raw(room.position) } else { self.scale(room.position) }.log2()
     }
 
     /// Scale of a value at a position, after its rescale if there is one.
@@ -190,6 +240,47 @@ impl Chain {
     pub fn raw(&self, position: u32) -> Scale {
         self.raw[position as usize]
     }
+}
+
+/// Primes of one ring, each given out once.
+struct Primes {
+    log_n: u32,
+    taken: Vec<u64>,
+}
+
+impl Primes {
+    /// The fewest primes whose product is about as large.
+    fn of_size(&mut self, bits: f64) -> Result<Vec<u64>, ChainError> {
+        // Small primes are sparse: 2N·ln(q) numbers lie between neighbours.
+        let bits = bits.max(f64::from(self.log_n) + 4.0);
+        let n = if bits <= ONE_PRIME_BITS { 1 } else { (bits / EACH_PRIME_BITS).ceil() as usize };
+        let mut found = Vec::with_capacity(n);
+        let mut left = bits;
+        for to_come in (1..=n).rev() {
+            let prime = ntt_primes_near((left / to_come as f64).exp2(), self.log_n, 1, &self.taken)?[0];
+            self.taken.push(prime);
+            left -= (prime as f64).log2();
+            found.push(prime);
+        }
+        Ok(found)
+    }
+
+    /// The fewest primes whose product is larger, but not by much.
+    fn of_at_least(&mut self, least: f64) -> Result<Vec<u64>, ChainError> {
+        let mut wanted = least;
+        loop {
+            let found = self.of_size(wanted)?;
+            if bits(&found) >= least {
+                return Ok(found);
+            }
+            wanted += ROUNDING_BITS;
+        }
+    }
+}
+
+/// Size of a product.
+fn bits(primes: &[u64]) -> f64 {
+    primes.iter().map(|&q| (q as f64).log2()).sum()
 }
 
 /// The positions between rescales, in order of evaluation.
@@ -225,92 +316,4 @@ fn walk(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::schedule::positions::tests::chain;
-
-    fn sizes(positions: &Positions) -> Sizes {
-        Sizes {
-            input: 30.0,
-            activations: vec![22.0; positions.n_levels() as usize],
-            weights: vec![16.0; positions.depth() as usize],
-            headroom: 6.0,
-        }
-    }
-
-    #[test]
-    fn scales_after_rescales_are_exactly_the_wanted_ones() {
-        let positions = chain("lplplpl", 2);
-        let found = Chain::search(&positions, &sizes(&positions), 15).unwrap();
-        assert_eq!(found.towers.len(), 5);
-        for position in [1, 3, 5, 7] {
-            assert!(found.scale(position).agrees(Scale::from_log2(22.0)), "{}", found.scale(position));
-        }
-        assert!(found.raw(2).agrees(found.scale(1).squared()));
-    }
-
-    #[test]
-    fn primes_follow_the_scales_of_a_pair() {
-        let positions = chain("lplpl", 2);
-        let found = Chain::search(&positions, &sizes(&positions), 15).unwrap();
-        let bits: Vec<f64> = found.towers.iter().map(|&q| (q as f64).log2().round()).collect();
-        assert_eq!(bits, [28.0, 38.0, 38.0, 24.0]);
-    }
-
-    #[test]
-    fn stretch_of_products_takes_the_scale_its_prime_gives() {
-        let positions = chain("lp", 1);
-        let found = Chain::search(&positions, &sizes(&positions), 12).unwrap();
-        let expected = found.scale(1).squared().rescaled(found.towers[1]);
-        assert!(found.scale(2).agrees(expected));
-    }
-
-    #[test]
-    fn last_prime_holds_the_scale_of_small_results() {
-        let positions = chain("lplpl", 2);
-        for (log_n, headroom) in [(9, -0.4), (13, -7.0), (15, -30.0)] {
-            let small = Sizes { headroom, ..sizes(&positions) };
-            let found = Chain::search(&positions, &small, log_n).unwrap();
-            let (scale, prime) = (found.scale(5).log2(), (found.towers[0] as f64).log2());
-            assert!(scale < prime, "2^{scale} in 2^{prime} at N = 2^{log_n}");
-        }
-    }
-
-    #[test]
-    fn last_prime_is_at_most_a_bit_smaller_than_asked_for() {
-        let positions = chain("lpp", 1);
-        for log_n in [5, 9, 13, 15] {
-            for tenth in 0..60 {
-                let activations = vec![20.0, 19.0, 10.0 + f64::from(tenth) / 10.0];
-                let sizes = Sizes { activations, headroom: 3.0, ..sizes(&positions) };
-                let found = Chain::search(&positions, &sizes, log_n).unwrap();
-                let room = (found.towers[0] as f64).log2() - found.scale(3).log2();
-                assert!(room > 2.0, "{room} bits at N = 2^{log_n}, {sizes:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn given_towers_hold_the_given_scales() {
-        let positions = chain("lpl", 1);
-        let check = |towers: [u64; 4], expected: &str| {
-            let error = Chain::with_towers(&positions, &sizes(&positions), towers.to_vec()).unwrap_err();
-            assert_eq!(error.to_string(), expected);
-        };
-        check(
-            [(1 << 20) + 1, 1 << 40, 1 << 40, 1 << 40],
-            "a scale of 2^62.0 does not fit the modulus of 2^60.0 at level 1",
-        );
-        check(
-            [1 << 40, 1 << 22, 1 << 22, 1 << 8],
-            "the towers leave the weights at level 3 a scale of 2^0.0, which rounds them away",
-        );
-    }
-
-    #[test]
-    fn level_beyond_the_largest_prime_is_refused() {
-        let positions = chain("plpl", 4);
-        let error = Chain::search(&positions, &sizes(&positions), 15).unwrap_err();
-        assert!(matches!(error, ChainError::PrimeTooLarge { level: 1, .. }), "{error}");
-    }
-}
+mod tests;

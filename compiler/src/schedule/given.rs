@@ -102,13 +102,13 @@ impl ParamsChoice {
                 let mut spec = given.params.clone();
                 spec.insecure |= insecure;
                 let (input, activation) = (given.input_scale_bits, given.activation_scale_bits);
-                Ok(Some((spec, uniform_sizes(positions, input, activation, activation, problem.headroom()))))
+                Ok(Some((spec, uniform_sizes(positions, input, activation, problem.rooms()))))
             }
             Self::Paper => {
                 let row = paper_row(positions.n_levels())?;
                 let spec = paper_spec(row, insecure).map_err(ChainError::from)?;
                 let bits = f64::from(row.scale_bits);
-                Ok(Some((spec, uniform_sizes(positions, bits, bits, bits, problem.headroom()))))
+                Ok(Some((spec, uniform_sizes(positions, bits, bits, problem.rooms()))))
             }
         }
     }

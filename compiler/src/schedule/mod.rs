@@ -5,17 +5,24 @@
 mod balance;
 mod candidate;
 pub mod chain;
+mod extent;
 pub mod given;
+mod moments;
 pub mod noise;
 mod positions;
 mod problem;
+mod raise;
+mod room;
 mod samples;
 pub mod search;
 mod stats;
 
 pub use chain::{Chain, ChainError, Sizes};
-pub use positions::{Positions, Step, with_lifted_factors};
+pub use extent::Extent;
+pub use moments::Moments;
+pub use positions::{Positions, Rung, Step, with_lifted_factors};
 pub use problem::Problem;
+pub use room::{LEAST_HEADROOM, Room, WANTED_HEADROOM};
 pub use samples::made_up_inputs;
 pub use search::{Request, Schedule, ScheduleError, schedule};
 pub use stats::{LARGEST, Overflow, Stats};

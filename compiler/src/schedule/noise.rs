@@ -3,14 +3,14 @@
 //! Every operation adds noise to its value, and the gain of the value says what that noise does to the result. A
 //! contribution is kept as an amount over the square of a scale, so that scales can be chosen to balance them.
 
-use fhe_bytecode::noise::NoiseModel;
-use fhe_bytecode::{DiagonalId, Pairing, PlanCounts};
+use fhe_bytecode::noise::{LinearNoise, NoiseModel};
+use fhe_bytecode::{ExpandedPlan, Level, LinearOp, Pairing, PlanCounts};
 
 use super::chain::Chain;
-use super::positions::Positions;
-use super::stats::Stats;
+use super::moments::Moments;
+use super::positions::{Positions, Rung};
 use crate::layout::{Part, Placed, PlacedMap};
-use crate::lower::{CircuitOp, ValueId};
+use crate::lower::{Circuit, CircuitOp, Map, ValueId};
 
 /// The scale that a contribution is measured against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Contribution {
     pub value: ValueId,
     /// The scale.
     pub anchor: Anchor,
-    /// Variance of a number of the value at scale one, over its mean square.
+    /// Variance of a number of the value at scale one, over the mean square of what it is part of.
     pub local: f64,
     /// Variance of a result at scale one.
     pub amount: f64,
@@ -68,50 +68,33 @@ impl Contribution {
 #[derive(Clone, Debug)]
 pub struct MapFacts {
     value: ValueId,
-    terms: Vec<TermFacts>,
-    n_folds: usize,
+    sources: Vec<Source>,
+    noise: LinearNoise,
     counts: PlanCounts,
 }
 
-#[derive(Clone, Debug)]
-struct TermFacts {
-    source: ValueId,
-    /// Slots encoded per output ciphertext.
-    encoded_slots: f64,
-    /// Sum of the squared weights behind a number of the output, those of rotated operands.
-    rotated_energy: f64,
+/// An operand of a map.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    value: ValueId,
+    /// Whether every number of the result comes from one number of the operand, the one at its place.
+    in_place: bool,
 }
 
 impl MapFacts {
-    /// The facts of a map to so many numbers with a plan of these counts.
+    /// The facts of a map to so many numbers under a plan.
     #[must_use]
-    pub fn new(value: ValueId, map: &PlacedMap, n_numbers: usize, counts: PlanCounts) -> Self {
-        let diagonals = &map.diagonals;
-        let n_outputs = diagonals.n_outputs().max(1) as f64;
-        // Gaps and spare slots have no weights: the energy belongs to the numbers of the output alone.
-        let per_number = diagonals.period() as f64 / n_numbers.max(1) as f64;
-        let mut terms: Vec<TermFacts> = map
-            .sources
-            .iter()
-            .map(|&source| TermFacts { source, encoded_slots: 0.0, rotated_energy: 0.0 })
-            .collect();
-        let pairing = diagonals.pairing();
-        let slots = pairing.rounding_gain() * diagonals.period() as f64 / n_outputs;
-        let ids: Vec<DiagonalId> = (0..diagonals.list().len() as u32).map(DiagonalId).collect();
-        for of_sum in ids.chunk_by(|a, b| diagonals.list()[a.index()].sum == diagonals.list()[b.index()].sum)
-        {
-            for (index, term) in terms.iter_mut().enumerate() {
-                let of_term = of_sum.iter().copied().filter(|&id| diagonals.term(id) == index);
-                term.encoded_slots += slots * diagonals.roundings(of_term);
-            }
+    pub fn new(value: ValueId, map: &PlacedMap, n_numbers: usize, plan: &ExpandedPlan) -> Self {
+        let source = |(&value, op): (&ValueId, &LinearOp)| Source {
+            value,
+            in_place: matches!(op, LinearOp::Pick { .. }),
+        };
+        Self {
+            value,
+            sources: map.sources.iter().zip(&map.ops).map(source).collect(),
+            noise: LinearNoise::new(&map.diagonals, plan, n_numbers),
+            counts: plan.counts(),
         }
-        for (&id, diagonal) in ids.iter().zip(diagonals.list()) {
-            let term = &mut terms[diagonals.term(id)];
-            if !diagonal.rotation.is_zero() {
-                term.rotated_energy += pairing.noise_gain() * diagonals.energy(id) * per_number;
-            }
-        }
-        Self { value, terms, n_folds: diagonals.folds().len(), counts }
     }
 
     /// Steps of the plan.
@@ -128,56 +111,127 @@ impl MapFacts {
 }
 
 /// Everything that moves the result.
+///
+/// `levels` has the level of every rung: how many towers there are when a key is switched.
 #[must_use]
 pub fn contributions(
     placed: &Placed,
     facts: &[MapFacts],
     positions: &Positions,
-    stats: &Stats,
+    levels: &[Level],
+    moments: &Moments,
     model: &NoiseModel,
 ) -> Vec<Contribution> {
-    let leaks = leaks(placed);
-    let mut all = Vec::new();
-    let mut push = |value: ValueId, anchor, amount: f64| {
-        let (gain, energy) = (stats.gain[value.index()], stats.energy[value.index()]);
-        let local = amount / energy.max(f64::MIN_POSITIVE);
-        all.push(Contribution { value, anchor, local, amount: amount * gain * leaks[value.index()] });
-    };
+    let sizes = sizes(&placed.circuit, &moments.energy);
+    let mut sum = Sum { moments, sizes, leaks: leaks(placed), all: Vec::new() };
+    let level = |rung: Rung| levels[rung.index()];
     for id in placed.circuit.ids() {
         let position = positions.of(id);
-        let level = positions.working_level(position);
         match &placed.circuit.value(id).op {
-            CircuitOp::Input => push(id, Anchor::After(0), model.fresh()),
-            CircuitOp::Product(_) => push(id, Anchor::Before(position), model.key_switch(level)),
+            CircuitOp::Input => sum.push(id, Anchor::After(0), model.fresh()),
+            CircuitOp::Product(_) => {
+                let key = model.key_switch(level(positions.working_rung(position)));
+                sum.push(id, Anchor::Before(position), key);
+            }
             CircuitOp::Affine(_) => {}
         }
         for part in &placed.parts[id.index()] {
-            if let Part::Plain { source, .. } = part {
-                let slots = placed.layouts[id.index()].period();
-                let anchor = Anchor::Weight { from: positions.of(*source), to: position };
-                push(id, anchor, stats.energy[source.index()] * model.encode(slots));
-            }
+            let (source, rounding) = match part {
+                Part::Plain { source, .. } => (*source, model.encode(placed.layouts[id.index()].period())),
+                // One rounding for all numbers: in the worst case they all move the result the same way.
+                Part::Scalar { source } => {
+                    let n_numbers = placed.circuit.value(id).shape.len();
+                    (*source, model.round_scalar() * n_numbers as f64)
+                }
+                Part::Map(_) => continue,
+            };
+            let anchor = Anchor::Weight { from: positions.of(source), to: position };
+            sum.push_in_place(id, source, anchor, rounding);
         }
         if positions.is_boundary(position) && rescales(placed, id) {
-            push(id, Anchor::After(position), model.rescale_rounding());
+            sum.push(id, Anchor::After(position), model.rescale_rounding());
+        }
+        if placed.biases[id.index()].is_some() {
+            let rounding = model.encode(placed.layouts[id.index()].period());
+            sum.push(id, Anchor::After(position), rounding);
         }
     }
     for map in facts {
         let to = positions.of(map.value);
-        let level = positions.working_level(to);
-        let copies = (map.n_folds as f64).exp2();
-        let key = model.key_switch_product(level);
-        for term in &map.terms {
-            let from = positions.of(term.source);
-            let encode = model.encode(1) * term.encoded_slots;
-            push(map.value, Anchor::Weight { from, to }, copies * encode * stats.energy[term.source.index()]);
-            push(map.value, Anchor::After(from), key * term.rotated_energy);
+        let level = level(positions.working_rung(to));
+        for (source, term) in map.sources.iter().zip(&map.noise.terms) {
+            let from = positions.of(source.value);
+            let (anchor, rounding) = (Anchor::Weight { from, to }, map.noise.rounding(term));
+            if source.in_place {
+                sum.push_in_place(map.value, source.value, anchor, rounding);
+            } else {
+                let energy = moments.energy[source.value.index()];
+                sum.push(map.value, anchor, rounding * energy);
+            }
+            sum.push(map.value, Anchor::After(from), map.noise.hoisted(term, model, level));
         }
-        let per_output = map.counts.giants as f64 / map.counts.outputs.max(1) as f64;
-        let giants = per_output * model.key_switch(level) + model.mod_down();
-        push(map.value, Anchor::Before(to), copies * giants + (copies - 1.0) * model.key_switch(level));
+        sum.push(map.value, Anchor::Before(to), map.noise.summed(model, level));
     }
-    all
+    sum.all
+}
+
+struct Sum<'a> {
+    moments: &'a Moments,
+    /// What noise in every value is measured against.
+    sizes: Vec<f64>,
+    leaks: Vec<f64>,
+    all: Vec<Contribution>,
+}
+
+impl Sum<'_> {
+    /// Noise of a variance in every number of a value.
+    fn push(&mut self, value: ValueId, anchor: Anchor, variance: f64) {
+        let (gain, size) = (self.moments.gain[value.index()], self.sizes[value.index()]);
+        // Noise in what is always zero is noise in what it becomes part of.
+        let local = if size > 0.0 { variance / size } else { 0.0 };
+        let amount = variance * gain * self.leaks[value.index()];
+        self.all.push(Contribution { value, anchor, local, amount });
+    }
+
+    /// Noise in proportion to the number of the source at the same place. Where numbers are large, results depend on them
+    /// most, so this moves the results by more than the mean square of the source says.
+    fn push_in_place(&mut self, value: ValueId, source: ValueId, anchor: Anchor, rounding: f64) {
+        let energy = self.moments.energy[source.index()];
+        self.push(value, anchor, rounding * energy);
+        let joint = self.moments.joint(value, source) * rounding * self.leaks[value.index()];
+        if let Some(last) = self.all.last_mut() {
+            last.amount = last.amount.max(joint);
+        }
+    }
+}
+
+/// The mean square that noise in every value is measured against: its own, or that of a larger sum it is added to. A small
+/// summand may be noisy; only what is squared must not be, or noise no longer acts linearly.
+fn sizes(circuit: &Circuit, energy: &[f64]) -> Vec<f64> {
+    let mut sizes: Vec<f64> = vec![f64::INFINITY; circuit.values.len()];
+    for id in circuit.ids().rev() {
+        let own = sizes[id.index()];
+        let own = if own.is_finite() { own.max(energy[id.index()]) } else { energy[id.index()] };
+        sizes[id.index()] = own;
+        let mut lower = |source: ValueId, to: f64| sizes[source.index()] = to.min(sizes[source.index()]);
+        match &circuit.value(id).op {
+            CircuitOp::Input => {}
+            CircuitOp::Affine(affine) => {
+                for term in &affine.terms {
+                    let is_same = matches!(term.map, Map::Identity);
+                    lower(term.source, if is_same { own } else { energy[term.source.index()] });
+                }
+            }
+            CircuitOp::Product([a, b]) if a == b => lower(*a, energy[a.index()]),
+            CircuitOp::Product([a, b]) => {
+                for (factor, other) in [(*a, *b), (*b, *a)] {
+                    let other = energy[other.index()];
+                    lower(factor, if other > 0.0 { own / other } else { energy[factor.index()] });
+                }
+            }
+        }
+    }
+    sizes
 }
 
 /// Factor on the variance of noise in every value: a map with complex diagonals adds the imaginary part of the noise to

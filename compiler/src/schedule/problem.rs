@@ -3,14 +3,14 @@
 use fhe_bytecode::noise::NoiseModel;
 use fhe_bytecode::{CostModel, Level, Params};
 
+use super::chain::Chain;
+use super::moments::Moments;
 use super::noise::{Contribution, MapFacts, contributions, rescales};
 use super::positions::Positions;
+use super::room::{Room, rooms};
 use super::stats::Stats;
 use crate::layout::Placed;
 use crate::lower::CircuitOp;
-
-/// Bits kept free above the largest result seen: results may be larger than the samples', and carry noise.
-const MARGIN_BITS: f64 = 2.0;
 
 /// What a search works on.
 #[derive(Clone, Copy, Debug)]
@@ -31,38 +31,54 @@ impl Problem<'_> {
     /// The largest result seen.
     #[must_use]
     pub fn output_peak(&self) -> f64 {
-        let peak = |o: &crate::lower::ValueId| self.stats.peak[o.index()];
-        self.placed.circuit.outputs.iter().map(peak).fold(f64::MIN_POSITIVE, f64::max)
+        self.stats.largest_result().max(f64::MIN_POSITIVE)
     }
 
-    /// Bits of the largest result with sign and margin.
+    /// What the moduli have to hold.
     #[must_use]
-    pub fn headroom(&self) -> f64 {
-        self.output_peak().log2() + 1.0 + MARGIN_BITS
+    pub fn rooms(&self) -> Vec<Room> {
+        rooms(&self.placed.circuit, self.positions, self.stats)
     }
 
-    pub(super) fn contributions(&self, params: &Params) -> Vec<Contribution> {
-        contributions(self.placed, self.facts, self.positions, self.stats, &NoiseModel::new(params))
+    pub(super) fn contributions(
+        &self,
+        params: &Params,
+        levels: &[Level],
+        moments: &Moments,
+    ) -> Vec<Contribution> {
+        let model = NoiseModel::new(params);
+        contributions(self.placed, self.facts, self.positions, levels, moments, &model)
+    }
+
+    /// The largest deviation of the error of a single result, over the samples.
+    pub(super) fn worst_error(&self, params: &Params, chain: &Chain) -> f64 {
+        let levels = chain.levels();
+        let variance = |moments: &Moments| {
+            let all = self.contributions(params, &levels, moments);
+            all.iter().map(|c| c.variance(chain)).sum::<f64>()
+        };
+        let cases = self.stats.cases.iter().chain([&self.stats.mean]);
+        cases.map(variance).fold(0.0, f64::max).sqrt()
     }
 
     /// Predicted seconds on one core, encodings left out.
     #[must_use]
-    pub fn seconds(&self, params: &Params, costs: &CostModel) -> f64 {
-        let at = |level: Level| costs.at(params, level);
+    pub fn seconds(&self, params: &Params, chain: &Chain, costs: &CostModel) -> f64 {
+        let at = |position: u32| costs.at(params, chain.level(self.positions.working_rung(position)));
         let mut total = 0.0;
         for map in self.facts {
-            let level = self.positions.working_level(self.positions.of(map.value()));
-            total += at(level).linear(map.counts());
+            total += at(self.positions.of(map.value())).linear(map.counts());
         }
         for id in self.placed.circuit.ids() {
             let position = self.positions.of(id);
-            let step = at(self.positions.working_level(position));
+            let step = at(position);
             let n_cts = self.placed.layouts[id.index()].n_cts() as f64;
             if matches!(self.placed.circuit.value(id).op, CircuitOp::Product(_)) {
                 total += n_cts * step.product;
             }
             if self.positions.is_boundary(position) && rescales(self.placed, id) {
-                total += n_cts * step.rescale;
+                let divisors = chain.divisors(self.positions.working_rung(position));
+                total += n_cts * divisors.len() as f64 * step.rescale;
             }
         }
         total

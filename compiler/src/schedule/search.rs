@@ -11,12 +11,18 @@ use super::candidate::{Candidate, Outcome};
 use super::chain::{Chain, ChainError, Sizes};
 use super::noise::Contribution;
 use super::problem::Problem;
+use super::room::{LEAST_HEADROOM, WANTED_HEADROOM};
+
+/// How much more time the room that is wanted may take than less of it.
+const SCARCITY_PREMIUM: f64 = 1.02;
 
 /// What is asked of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
     /// Standard deviation of the error of a result, as a fraction of the largest result: 2^-precision.
     pub precision: f64,
+    /// Bits free between every value and half its modulus; without a wish, as many as cost nothing.
+    pub headroom: Option<f64>,
     /// Accept a modulus beyond the security bound.
     pub insecure: bool,
 }
@@ -30,8 +36,12 @@ pub struct Schedule {
     pub params: Params,
     /// Scales of all positions.
     pub chain: Chain,
-    /// Predicted standard deviation of the error of a result.
+    /// Predicted standard deviation of the error of a result, over all results and samples.
     pub error: f64,
+    /// The same for the result and the sample with the largest.
+    pub worst_error: f64,
+    /// Bits free between every value and half its modulus.
+    pub headroom: f64,
     /// What the error is made of.
     pub contributions: Vec<Contribution>,
     /// Predicted seconds on one core, encodings left out.
@@ -83,38 +93,52 @@ pub fn schedule(
 ) -> Result<Schedule, ScheduleError> {
     let target = (problem.output_peak() * (-request.precision).exp2()).powi(2);
     let cap = security_cap(problem.log_n).filter(|_| !request.insecure);
-    let base = problem.balanced_sizes(target)?;
-    let mut best: Option<Schedule> = None;
+    let headrooms = match request.headroom {
+        Some(bits) => vec![bits.max(LEAST_HEADROOM)],
+        None => vec![WANTED_HEADROOM, LEAST_HEADROOM],
+    };
+    let base = problem.balanced_sizes(target, headrooms[0])?;
+    let mut best: Option<(Candidate, f64)> = None;
     let mut needed = f64::INFINITY;
-    for digit_size in 1..=8 {
-        for n_special in 1..=8 {
-            match problem.candidate(&base, target, digit_size, n_special, cap)? {
-                Outcome::Found(found) => {
-                    let seconds = problem.seconds(&found.params, costs);
-                    if best.as_ref().is_none_or(|b| seconds < b.seconds) {
-                        let Candidate { params, chain, contributions, variance } = *found;
-                        best = Some(Schedule {
-                            precision: request.precision,
-                            params,
-                            chain,
-                            error: variance.sqrt(),
-                            contributions,
-                            seconds,
-                        });
+    let ways = (1..=8).flat_map(|digit_size| (1..=8).map(move |n_special| (digit_size, n_special)));
+    // All scales a little larger where that is enough; else only those that need it.
+    for is_raised in [false, true] {
+        for (digit_size, n_special) in ways.clone() {
+            for (i, &headroom) in headrooms.iter().enumerate() {
+                let base = Sizes { headroom, ..base.clone() };
+                let outcome = match is_raised {
+                    false => problem.candidate(&base, target, digit_size, n_special, cap)?,
+                    true => problem.raised_candidate(&base, target, digit_size, n_special, cap)?,
+                };
+                match outcome {
+                    Outcome::Found(found) => {
+                        let seconds = problem.seconds(&found.params, &found.chain, costs);
+                        // Less room than wanted must be worth it.
+                        let price = seconds * if i == 0 { 1.0 } else { SCARCITY_PREMIUM };
+                        if best.as_ref().is_none_or(|(_, b)| price < *b) {
+                            best = Some((*found, price));
+                        }
+                        break;
                     }
+                    Outcome::TooLarge(bits) => needed = needed.min(bits),
+                    // Room is not what it lacks.
+                    Outcome::TooNoisy => break,
                 }
-                Outcome::TooLarge(bits) => needed = needed.min(bits),
-                Outcome::TooNoisy => {}
             }
         }
+        if best.is_some() {
+            break;
+        }
     }
-    best.ok_or(ScheduleError::DoesNotFit {
+    let (best, _) = best.ok_or(ScheduleError::DoesNotFit {
         log_n: problem.log_n,
         levels: problem.positions.n_levels(),
         precision: request.precision,
         needed,
         cap: cap.unwrap_or(0),
-    })
+    })?;
+    let best = if request.headroom.is_none() { problem.with_spare_bits(best, target) } else { best };
+    Ok(problem.scheduled(best, request.precision, costs))
 }
 
 /// The schedule for given parameters and scales.
@@ -128,8 +152,23 @@ pub fn schedule_with(
     costs: &CostModel,
 ) -> Result<Schedule, ScheduleError> {
     let chain = Chain::with_towers(problem.positions, sizes, spec.towers.clone())?;
-    let Candidate { params, chain, contributions, variance } = problem.judged(Params::new(spec)?, chain);
-    let seconds = problem.seconds(&params, costs);
-    let precision = (problem.output_peak() / variance.sqrt()).log2();
-    Ok(Schedule { precision, params, chain, error: variance.sqrt(), contributions, seconds })
+    let found = problem.judged(Params::new(spec)?, chain, sizes.clone());
+    let precision = (problem.output_peak() / found.variance.sqrt()).log2();
+    Ok(problem.scheduled(found, precision, costs))
+}
+
+impl Problem<'_> {
+    fn scheduled(&self, found: Candidate, precision: f64, costs: &CostModel) -> Schedule {
+        let Candidate { params, chain, sizes, contributions, variance } = found;
+        Schedule {
+            precision,
+            error: variance.sqrt(),
+            worst_error: self.worst_error(&params, &chain),
+            headroom: sizes.rooms.iter().map(|room| chain.free_bits(room)).fold(f64::INFINITY, f64::min),
+            seconds: self.seconds(&params, &chain, costs),
+            contributions,
+            params,
+            chain,
+        }
+    }
 }

@@ -1,18 +1,25 @@
 //! What the schedule needs to know of the values: how large they are, and how much an error in them moves the result.
 //!
 //! The gain of a value is the variance of a result when every number of the value carries independent noise of variance
-//! one, averaged over the results and the sample inputs. It comes from reverse sweeps with random seeds, whose squared
-//! length has the squared norm of the Jacobian as its mean.
+//! one. Scales are chosen by its mean over results and sample inputs, the error bound by the worst result of the worst
+//! input. Small networks have one reverse sweep for every result; large ones have sweeps with random signs, whose squared
+//! length has the squared norm of the Jacobian as its mean, and one for a single result.
 
 use fhec_ir::MemberIdx;
 use fhec_ir::spec::Uniform;
 use rayon::prelude::*;
 
-use crate::lower::{Circuit, ValueId, eval};
+use super::extent::Extent;
+use super::moments::{Moments, energies};
+use crate::lower::{Affine, Circuit, CircuitOp, Map, ValueId, eval};
 use crate::simulate::Inputs;
 
-/// Random seeds per sample.
+/// Sweeps with random signs per sample.
 const PROBES: u64 = 2;
+/// Samples that have sweeps; sizes are taken of all.
+const SWEPT: usize = 64;
+/// Multiplications that sweeps for every result may take in all.
+const SWEEP_BUDGET: f64 = 5e8;
 /// Made-up inputs whose scores are larger than so many times the median are left out: a polynomial answers what it was
 /// not trained for with numbers that no image leads to.
 const WILD: f64 = 4.0;
@@ -27,12 +34,12 @@ const SMALLEST: f64 = 1.0 / LARGEST;
 /// Statistics of every value of a circuit.
 #[derive(Clone, Debug)]
 pub struct Stats {
-    /// Variance of a result per variance of the value.
-    pub gain: Vec<f64>,
-    /// Mean square.
-    pub energy: Vec<f64>,
-    /// Largest absolute number seen.
-    pub peak: Vec<f64>,
+    /// Means over results and samples.
+    pub mean: Moments,
+    /// How far the values reach.
+    pub extent: Extent,
+    /// What single results of single samples say.
+    pub cases: Vec<Moments>,
 }
 
 /// A value whose numbers are too large for any schedule.
@@ -44,14 +51,32 @@ pub struct Overflow {
     pub size: f64,
 }
 
+/// One sample and member alone.
+struct Single {
+    energy: Vec<f64>,
+    extent: Extent,
+    /// Mean over the results; nothing where there were no sweeps.
+    mean: Option<Moments>,
+    cases: Vec<Moments>,
+}
+
+/// Which gradients are computed.
+#[derive(Clone, Copy)]
+enum Sweeps {
+    /// One for every result.
+    Each,
+    /// Some with random signs, and one for a single result.
+    Signs,
+}
+
 impl Stats {
     /// Runs the circuit on real inputs: every one counts.
     ///
     /// # Errors
     /// When the numbers of a value grow beyond all bounds.
     pub fn measure(circuit: &Circuit, samples: &[Vec<f64>]) -> Result<Self, Overflow> {
-        let single = Self::of_each(circuit, samples);
-        match single.iter().find_map(Self::overflow) {
+        let single = Single::of_each(circuit, samples);
+        match single.iter().find_map(Single::overflow) {
             Some(overflow) => Err(overflow),
             None => Ok(Self::summed_up(circuit, &single.iter().collect::<Vec<_>>())),
         }
@@ -62,19 +87,19 @@ impl Stats {
     /// # Errors
     /// When the numbers of a value grow beyond all bounds for most inputs.
     pub fn measure_typical(circuit: &Circuit, samples: &[Vec<f64>]) -> Result<Self, Overflow> {
-        let single = Self::of_each(circuit, samples);
-        let score = |s: &Self| match s.overflow() {
+        let single = Single::of_each(circuit, samples);
+        let score = |s: &Single| match s.overflow() {
             Some(_) => f64::INFINITY,
-            None => circuit.outputs.iter().map(|o| s.peak[o.index()]).fold(0.0, f64::max),
+            None => s.extent.largest_result(),
         };
         let mut scores: Vec<f64> = single.iter().map(score).collect();
         scores.sort_by(f64::total_cmp);
         let median = scores.get(scores.len() / 2).copied().unwrap_or(0.0);
         if median.is_infinite() {
-            let overflow = single.iter().find_map(Self::overflow);
+            let overflow = single.iter().find_map(Single::overflow);
             return Err(overflow.expect("an infinite score is an overflow"));
         }
-        let kept: Vec<&Self> = single.iter().filter(|s| score(s) <= WILD * median).collect();
+        let kept: Vec<&Single> = single.iter().filter(|s| score(s) <= WILD * median).collect();
         Ok(Self::summed_up(circuit, &kept))
     }
 
@@ -89,114 +114,135 @@ impl Stats {
         inputs: &dyn Inputs,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, Overflow> {
-        let of_input = |index: usize| -> Vec<f64> {
+        let of_input = |index: usize| -> Option<Extent> {
             let input = inputs.input(index);
             let members = (0..circuit.n_members as u32).map(MemberIdx);
-            members
-                .map(|member| {
-                    eval::trace(circuit, &[&input], member).values.iter().map(|v| peak(v)).collect()
-                })
-                .reduce(|a, b| widest(a, &b))
-                .unwrap_or_default()
+            let extents = members.map(|m| Extent::new(circuit, eval::trace(circuit, &[&input], m)));
+            extents.reduce(Extent::joined)
         };
-        let mut widest_seen = vec![0.0; circuit.values.len()];
         for start in (0..inputs.len()).step_by(CHUNK) {
             let chunk = start..(start + CHUNK).min(inputs.len());
             let end = chunk.end;
-            let peaks: Vec<Vec<f64>> = chunk.into_par_iter().map(of_input).collect();
-            widest_seen = peaks.iter().fold(widest_seen, |a, b| widest(a, b));
-            if let Some(value) = widest_seen.iter().position(|size| *size > LARGEST) {
-                return Err(Overflow { value: ValueId(value as u32), size: widest_seen[value] });
+            let extents: Vec<Option<Extent>> = chunk.into_par_iter().map(of_input).collect();
+            let Some(mut extent) = extents.into_iter().flatten().reduce(Extent::joined) else { continue };
+            if let Some(value) = extent.peak.iter().position(|size| *size > LARGEST) {
+                return Err(Overflow { value: ValueId(value as u32), size: extent.peak[value] });
             }
+            if circuit.merged {
+                extent = extent.merged(circuit);
+            }
+            self.extent = self.extent.joined(extent);
             progress(end, inputs.len());
         }
-        if circuit.merged {
-            for output in &circuit.outputs {
-                widest_seen[output.index()] *= circuit.n_members as f64;
-            }
-        }
-        self.peak = widest(self.peak, &widest_seen);
         Ok(self)
     }
 
+    /// The largest absolute number of the results.
+    #[must_use]
+    pub fn largest_result(&self) -> f64 {
+        self.extent.largest_result()
+    }
+
     /// The largest number of the results, where it is so small that no scale could show it.
-    pub fn vanishing_result(&self, circuit: &Circuit) -> Option<f64> {
-        let largest = circuit.outputs.iter().map(|o| self.peak[o.index()]).fold(0.0, f64::max);
+    #[must_use]
+    pub fn vanishing_result(&self) -> Option<f64> {
+        let largest = self.largest_result();
         (largest > 0.0 && largest < SMALLEST).then_some(largest)
     }
 
-    /// The statistics of every sample and member alone.
+    fn summed_up(circuit: &Circuit, single: &[&Single]) -> Self {
+        let n = single.len().max(1) as f64;
+        let n_values = circuit.values.len();
+        let mut mean = Moments::mean(single.iter().filter_map(|s| s.mean.as_ref()));
+        mean.energy = (0..n_values).map(|v| single.iter().map(|s| s.energy[v]).sum::<f64>() / n).collect();
+        let extents = single.iter().map(|s| s.extent.clone());
+        let mut stats = Self {
+            mean,
+            extent: extents.reduce(Extent::joined).unwrap_or_else(|| Extent::none(n_values)),
+            cases: single.iter().flat_map(|s| s.cases.iter().cloned()).collect(),
+        };
+        if circuit.merged {
+            stats.mean = stats.mean.merged(circuit);
+            stats.cases = stats.cases.into_iter().map(|case| case.merged(circuit)).collect();
+            stats.extent = stats.extent.merged(circuit);
+        }
+        stats
+    }
+}
+
+impl Single {
+    /// Every sample and member alone.
     fn of_each(circuit: &Circuit, samples: &[Vec<f64>]) -> Vec<Self> {
         let members = 0..circuit.n_members as u32;
         let cases: Vec<(usize, MemberIdx)> =
             (0..samples.len()).flat_map(|s| members.clone().map(move |m| (s, MemberIdx(m)))).collect();
-        cases.par_iter().map(|&(s, m)| Self::of_one(circuit, &samples[s], m, s as u64)).collect()
+        let n_swept = cases.len().min(SWEPT);
+        let every = cases.len().div_ceil(SWEPT).max(1);
+        let work = multiplications(circuit) * (n_results(circuit) * n_swept) as f64;
+        let sweeps = if work <= SWEEP_BUDGET { Sweeps::Each } else { Sweeps::Signs };
+        let single = |(i, &(s, m)): (usize, &(usize, MemberIdx))| {
+            let sweeps = i.is_multiple_of(every).then_some(sweeps);
+            Self::new(circuit, &samples[s], m, s as u64, sweeps)
+        };
+        cases.par_iter().enumerate().map(single).collect()
+    }
+
+    fn new(circuit: &Circuit, sample: &[f64], member: MemberIdx, seed: u64, sweeps: Option<Sweeps>) -> Self {
+        let trace = eval::trace(circuit, &[sample], member);
+        let n_out = n_results(circuit);
+        let moments = |seed: &[f64]| Moments::new(circuit, &trace, seed, member);
+        let unit = |o: usize| (0..n_out).map(|i| if i == o { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
+        let (mut mean, mut cases) = (None, Vec::new());
+        match sweeps {
+            None => {}
+            Some(Sweeps::Each) => {
+                cases.extend((0..n_out).map(|o| moments(&unit(o))));
+                mean = Some(Moments::mean(cases.iter()));
+            }
+            Some(Sweeps::Signs) => {
+                let of_signs: Vec<Moments> = (0..PROBES)
+                    .map(|probe| {
+                        let mut stream = Uniform::new(seed * PROBES + probe + 1);
+                        // Signs have variance one and the least spread of all seeds.
+                        let sign = |_| if stream.below(2) == 0 { -1.0 } else { 1.0 };
+                        let signs: Vec<f64> = (0..n_out).map(sign).collect();
+                        moments(&signs).amplified(1.0 / n_out as f64)
+                    })
+                    .collect();
+                cases.push(moments(&unit(seed as usize % n_out)));
+                mean = Some(Moments::mean(of_signs.iter()));
+                cases.extend(mean.clone());
+            }
+        }
+        Self { energy: energies(&trace), extent: Extent::new(circuit, trace), mean, cases }
     }
 
     fn overflow(&self) -> Option<Overflow> {
-        let is_wild = |v: &usize| !self.energy[*v].is_finite() || self.peak[*v] > LARGEST;
-        (0..self.peak.len()).find(is_wild).map(|v| {
-            let size = if self.energy[v].is_finite() { self.peak[v] } else { f64::INFINITY };
+        let is_wild = |v: &usize| !self.energy[*v].is_finite() || self.extent.peak[*v] > LARGEST;
+        (0..self.energy.len()).find(is_wild).map(|v| {
+            let size = if self.energy[v].is_finite() { self.extent.peak[v] } else { f64::INFINITY };
             Overflow { value: ValueId(v as u32), size }
         })
     }
-
-    fn summed_up(circuit: &Circuit, single: &[&Self]) -> Self {
-        let n = single.len().max(1) as f64;
-        let mean = |pick: fn(&Self) -> &Vec<f64>| -> Vec<f64> {
-            (0..circuit.values.len()).map(|v| single.iter().map(|s| pick(s)[v]).sum::<f64>() / n).collect()
-        };
-        let peak = |v: usize| single.iter().map(|s| s.peak[v]).fold(0.0, f64::max);
-        let mut stats = Self {
-            gain: mean(|s| &s.gain),
-            energy: mean(|s| &s.energy),
-            peak: (0..circuit.values.len()).map(peak).collect(),
-        };
-        if circuit.merged {
-            stats.merge(circuit);
-        }
-        stats
-    }
-
-    /// A merged result sums over the members, whose noise is independent; its own noise arises once.
-    fn merge(&mut self, circuit: &Circuit) {
-        let n = circuit.n_members as f64;
-        self.gain.iter_mut().for_each(|gain| *gain *= n);
-        for output in &circuit.outputs {
-            self.gain[output.index()] /= n;
-            self.energy[output.index()] *= n * n;
-            self.peak[output.index()] *= n;
-        }
-    }
-
-    fn of_one(circuit: &Circuit, sample: &[f64], member: MemberIdx, seed: u64) -> Self {
-        let trace = eval::trace(circuit, &[sample], member);
-        let n_out = circuit.outputs.first().map_or(1, |o| circuit.value(*o).shape.len());
-        let mut gain = vec![0.0; circuit.values.len()];
-        for probe in 0..PROBES {
-            let mut stream = Uniform::new(seed * PROBES + probe + 1);
-            // Signs have variance one and the least spread of all seeds.
-            let signs: Vec<f64> = (0..n_out).map(|_| if stream.below(2) == 0 { -1.0 } else { 1.0 }).collect();
-            let grads = eval::gradients(circuit, &trace, &signs, member);
-            for (sum, grad) in gain.iter_mut().zip(&grads) {
-                *sum += grad.iter().map(|g| g * g).sum::<f64>() / (PROBES as usize * n_out) as f64;
-            }
-        }
-        let energy = |v: &Vec<f64>| v.iter().map(|x| x * x).sum::<f64>() / v.len().max(1) as f64;
-        Self {
-            gain,
-            energy: trace.values.iter().map(energy).collect(),
-            peak: trace.values.iter().map(|v| peak(v)).collect(),
-        }
-    }
 }
 
-/// The largest absolute number; infinite where one is no number.
-fn peak(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |m: f64, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
+fn n_results(circuit: &Circuit) -> usize {
+    circuit.outputs.first().map_or(1, |o| circuit.value(*o).shape.len()).max(1)
 }
 
-fn widest(mut a: Vec<f64>, b: &[f64]) -> Vec<f64> {
-    a.iter_mut().zip(b).for_each(|(a, b)| *a = a.max(*b));
-    a
+/// Multiplications of one evaluation, about.
+fn multiplications(circuit: &Circuit) -> f64 {
+    let of_affine = |affine: &Affine, n: usize| -> usize {
+        let of_map = |map: &Map| match map {
+            Map::Identity | Map::Diagonal(_) => n,
+            Map::Conv(conv) => conv.weight.members()[0].len() * conv.output.area(),
+        };
+        affine.terms.iter().map(|term| of_map(&term.map)).sum()
+    };
+    let count = |value: &crate::lower::Value| match &value.op {
+        CircuitOp::Input => 0,
+        CircuitOp::Product(_) => value.shape.len(),
+        CircuitOp::Affine(affine) => of_affine(affine, value.shape.len()),
+    };
+    circuit.values.iter().map(|value| count(value) as f64).sum()
 }

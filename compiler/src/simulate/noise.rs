@@ -3,14 +3,23 @@
 use std::collections::BTreeMap;
 
 use fhe_bytecode::clear::{ClearProgram, Event, Hook};
-use fhe_bytecode::noise::NoiseModel;
-use fhe_bytecode::{CheckedProgram, CtId, DiagonalId, MapId, Op, Scale};
+use fhe_bytecode::noise::{LinearNoise, NoiseModel, OperandNoise};
+use fhe_bytecode::{CheckedProgram, CtId, MapId, Op, Pairing, Scale};
 use fhec_ir::spec::Uniform;
 
-/// Standard deviations of the noise of every instruction, in units of the values.
+/// Noise of one instruction, in units of the values.
+#[derive(Clone, Copy, Debug, Default)]
+struct Noise {
+    /// Standard deviation in every slot.
+    deviation: f64,
+    /// Standard deviation over the number in the slot.
+    relative: f64,
+}
+
+/// The noise of every instruction.
 #[derive(Clone, Debug)]
 pub struct InstructionNoise {
-    deviations: Vec<f64>,
+    noise: Vec<Noise>,
 }
 
 impl InstructionNoise {
@@ -22,17 +31,19 @@ impl InstructionNoise {
         let mut sizes = MeanSquares(BTreeMap::new());
         ClearProgram::new(program).run(sample, &mut sizes)?;
         let model = NoiseModel::new(program.params());
+        let leaks = leaks(program);
         // What is in the registers while the instructions are replayed: scale and mean square.
         let mut held: BTreeMap<CtId, (Scale, f64)> = BTreeMap::new();
-        let mut deviations = Vec::with_capacity(program.spec().instructions.len());
+        let mut noise = Vec::with_capacity(program.spec().instructions.len());
         for (index, instruction) in program.spec().instructions.iter().enumerate() {
             let Some(fact) = program.fact(index) else {
-                deviations.push(0.0);
+                noise.push(Noise::default());
                 continue;
             };
             let sources: Vec<(Scale, f64)> =
                 instruction.op.sources().iter().filter_map(|range| held.get(&range.first).copied()).collect();
             let scale = fact.scale.value();
+            let mut relative = 0.0;
             let variance = match &instruction.op {
                 Op::Input { .. } => model.fresh() / scale.powi(2),
                 Op::Square { .. } | Op::Mul { .. } => model.key_switch(fact.level) / scale.powi(2),
@@ -43,25 +54,31 @@ impl InstructionNoise {
                     let weight = fact.scale.over(sources[0].0).value();
                     sources[0].1 * model.encode(program.layout(fact.layout).period()) / weight.powi(2)
                 }
-                Op::Add { .. } | Op::Sub { .. } | Op::MulScalar { .. } | Op::Drop { .. } => 0.0,
+                Op::MulScalar { .. } => {
+                    let weight = fact.scale.over(sources[0].0).value();
+                    relative = (model.round_scalar() * leaks[index]).sqrt() / weight;
+                    0.0
+                }
+                Op::Add { .. } | Op::Sub { .. } | Op::Drop { .. } => 0.0,
                 Op::Free { .. } | Op::Output { .. } => 0.0,
             };
-            deviations.push(variance.sqrt());
+            noise.push(Noise { deviation: (variance * leaks[index]).sqrt(), relative });
             if let Some(dst) = instruction.op.dst() {
                 let size = sizes.0.get(&index).copied().unwrap_or(0.0);
                 held.extend(dst.iter().map(|register| (register, (fact.scale, size))));
             }
         }
-        Ok(Self { deviations })
+        Ok(Self { noise })
     }
 
     /// A hook that adds the noise, drawn from a seeded stream.
     #[must_use]
     pub fn hook(&self, seed: u64) -> impl Hook + '_ {
-        Disturb { deviations: &self.deviations, stream: Uniform::new(seed) }
+        Disturb { noise: &self.noise, stream: Uniform::new(seed) }
     }
 }
 
+/// Variance of what a linear map adds, in units of the values.
 fn linear(
     program: &CheckedProgram,
     model: &NoiseModel,
@@ -70,33 +87,40 @@ fn linear(
     sources: &[(Scale, f64)],
 ) -> f64 {
     let checked = program.map(map);
-    let diagonals = &checked.diagonals;
-    let n_outputs = diagonals.n_outputs().max(1) as f64;
-    let key = model.key_switch_product(fact.level);
     let output = program.layout(fact.layout);
-    let n_numbers = (output.shape().len() * output.members()).max(1) as f64;
-    // The folds below count every copy of a sum; these weights are spread over the copies.
-    let per_number = diagonals.period() as f64 / n_numbers / (diagonals.folds().len() as f64).exp2();
-    let mut variance = 0.0;
-    for (index, diagonal) in diagonals.list().iter().enumerate() {
-        let id = DiagonalId(index as u32);
-        let (scale, size) = sources[diagonals.term(id)];
-        let weight = fact.scale.over(scale).value();
-        let pairing = diagonals.pairing();
-        let rounding = pairing.rounding_gain() * model.encode(diagonals.period());
-        variance += size * rounding / weight.powi(2) / n_outputs;
-        if !diagonal.rotation.is_zero() {
-            let energy = diagonals.energy(id) * per_number;
-            variance += pairing.noise_gain() * key * energy / scale.value().powi(2);
+    let n_numbers = output.shape().len() * output.members();
+    let noise = LinearNoise::new(&checked.diagonals, &checked.plan, n_numbers);
+    let operand = |&(scale, size): &(Scale, f64)| OperandNoise {
+        noise: 0.0,
+        message: size * scale.value().powi(2),
+        weight_scale: fact.scale.over(scale).value(),
+    };
+    let operands: Vec<OperandNoise> = sources.iter().map(operand).collect();
+    model.linear(&operands, fact.level, &noise) / fact.scale.value().powi(2)
+}
+
+/// Factor on the variance of what every instruction adds: slots here are real, but complex diagonals let the imaginary part
+/// of the noise into the results as well.
+fn leaks(program: &CheckedProgram) -> Vec<f64> {
+    let instructions = &program.spec().instructions;
+    let mut leaks = vec![1.0; instructions.len()];
+    // The largest factor that the readers of a register have.
+    let mut read: BTreeMap<CtId, f64> = BTreeMap::new();
+    for (index, instruction) in instructions.iter().enumerate().rev() {
+        if let Some(dst) = instruction.op.dst() {
+            leaks[index] = dst.iter().filter_map(|register| read.remove(&register)).fold(1.0, f64::max);
+        }
+        let pairing = match &instruction.op {
+            Op::Linear { map, .. } => program.map(*map).diagonals.pairing(),
+            _ => Pairing::None,
+        };
+        let factor = if pairing == Pairing::None { leaks[index] } else { pairing.noise_gain() };
+        for register in instruction.op.sources().iter().flat_map(|range| range.iter()) {
+            let largest = read.entry(register).or_insert(1.0);
+            *largest = largest.max(factor);
         }
     }
-    let counts = checked.plan.counts();
-    let giants = counts.giants as f64 / n_outputs * model.key_switch(fact.level) + model.mod_down();
-    variance += giants / fact.scale.value().powi(2);
-    for _ in diagonals.folds() {
-        variance = 2.0 * variance + model.key_switch(fact.level) / fact.scale.value().powi(2);
-    }
-    variance
+    leaks
 }
 
 /// Records the mean square of every result.
@@ -111,13 +135,18 @@ impl Hook for MeanSquares {
 }
 
 struct Disturb<'a> {
-    deviations: &'a [f64],
+    noise: &'a [Noise],
     stream: Uniform,
 }
 
 impl Hook for Disturb<'_> {
     fn result(&mut self, event: Event<'_>, cts: &mut [Vec<f64>]) {
-        let deviation = self.deviations[event.instruction];
+        let Noise { deviation, relative } = self.noise[event.instruction];
+        if relative > 0.0 {
+            // A scalar rounds once for all slots.
+            let factor = 1.0 + relative * normal(&mut self.stream);
+            cts.iter_mut().flatten().for_each(|x| *x *= factor);
+        }
         if deviation > 0.0 {
             cts.iter_mut().flatten().for_each(|x| *x += deviation * normal(&mut self.stream));
         }

@@ -40,6 +40,19 @@ pub(crate) fn square_model() -> Vec<u8> {
     w.finish(&y, &[Some(1), Some(4)])
 }
 
+/// Two dense layers, each with a square: four multiplications.
+pub(crate) fn squares_model() -> Vec<u8> {
+    let mut w = OnnxWriter::new("squares");
+    let mut y = w.input("x", &[Some(1), Some(4)]);
+    for name in ["first", "second"] {
+        let weights: Vec<f32> = (0..16).map(|i| (i as f32 * 0.37).sin() * 0.5).collect();
+        let weights = w.tensor(name, &[4, 4], &weights);
+        y = w.node("MatMul", &[&y, &weights]);
+        y = w.node("Mul", &[&y, &y]);
+    }
+    w.finish(&y, &[Some(1), Some(4)])
+}
+
 /// A small network with a skip, all of whose nodes have a hostile name.
 pub(crate) fn hostile_model() -> Vec<u8> {
     let mut w = OnnxWriter::new(HOSTILE);

@@ -9,7 +9,11 @@
 //! 2/3), centered binomial error from 2×21 bits (variance 10.5), exact and centered base conversions, so that a
 //! digit is uniform over its modulus and a division rounds to the nearest integer.
 
+mod linear;
+
 use crate::params::{Level, Params};
+
+pub use linear::{LinearNoise, OperandNoise, TermNoise};
 
 /// Variance of one coefficient of a fresh error.
 pub const ERROR_VARIANCE: f64 = 10.5;
@@ -19,23 +23,6 @@ const SECRET_VARIANCE: f64 = 2.0 / 3.0;
 const ROUNDING: f64 = 1.0 / 12.0;
 /// Variance in a slot of a real vector's encoding, per slot of its period.
 const REAL_ENCODING: f64 = 2.0 * ROUNDING;
-
-/// Noise of a linear map, gathered from its diagonals and its plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LinearNoise {
-    /// Sum over the diagonals of one output of the mean square of their slots (integer units).
-    pub weight_energy: f64,
-    /// The part of `weight_energy` that multiplies a rotated input (a non-zero baby step).
-    pub rotated_energy: f64,
-    /// Sum over the diagonals of one output of their period, in slots: encodings round in a subring.
-    pub encoded_slots: f64,
-    /// Non-zero giant steps of one output.
-    pub n_giants: usize,
-    /// Rotate-and-add steps at the end; each doubles what came before.
-    pub n_folds: usize,
-    /// Parts of a complex sum that join in the result, the second one rotated; zero for real sums.
-    pub parts: usize,
-}
 
 /// Estimates for one parameter set.
 #[derive(Clone, Debug)]
@@ -96,6 +83,11 @@ impl NoiseModel {
         noise * (weight + encode) + message * encode
     }
 
+    /// A scalar as an integer, in a slot: one rounding for all of them.
+    pub fn round_scalar(&self) -> f64 {
+        ROUNDING
+    }
+
     /// Product with an integer scalar, which has no encoding error of its own.
     pub fn mul_scalar(&self, noise: f64, scalar: f64) -> f64 {
         noise * scalar * scalar
@@ -135,30 +127,12 @@ impl NoiseModel {
     pub fn mod_down(&self) -> f64 {
         self.rescale_rounding()
     }
-
-    /// A linear map with hoisted baby steps and delayed division by P, at `level`.
-    pub fn linear(&self, noise: f64, message: f64, level: Level, map: &LinearNoise) -> f64 {
-        let key = self.key_switch_product(level);
-        let encode = map.encoded_slots * REAL_ENCODING;
-        let sums = noise * (map.weight_energy + encode) + key * map.rotated_energy + message * encode;
-        let giants = map.n_giants as f64 * self.key_switch(level);
-        let mut total = sums + giants + self.mod_down();
-        if map.parts > 0 {
-            // The result is twice a part of a sum; complex weights let both parts of the noise into each. The
-            // conjugate brings a key switch into every part, the rotation one more.
-            let parts = map.parts as f64;
-            total = 4.0 * parts * total + (2.0 * parts - 1.0) * self.key_switch(level);
-        }
-        for _ in 0..map.n_folds {
-            total = 2.0 * total + self.key_switch(level);
-        }
-        total
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linear::Pairing;
     use crate::params::{ParamsSpec, ntt_primes_near};
 
     fn model(log_n: u32, n_towers: usize, n_special: usize, digit_size: usize) -> NoiseModel {
@@ -194,21 +168,40 @@ mod tests {
         assert!(model.key_switch_product(Level(3)) < model.key_switch_product(Level(9)));
     }
 
+    fn map(encoded_slots: f64, weight_energy: f64, pairing: Pairing) -> LinearNoise {
+        let term = TermNoise { encoded_slots, weight_energy, ..TermNoise::default() };
+        LinearNoise { terms: vec![term], pairing, ..LinearNoise::default() }
+    }
+
     #[test]
     fn complex_sums_cost_one_bit_of_the_weights() {
         let model = model(15, 10, 2, 2);
-        let real = LinearNoise { encoded_slots: 64.0 * 16384.0, ..LinearNoise::default() };
-        let halves = LinearNoise { encoded_slots: 32.0 * 16384.0, parts: 2, ..LinearNoise::default() };
+        let real = map(64.0 * 16384.0, 0.0, Pairing::None);
+        let halves = map(32.0 * 16384.0, 0.0, Pairing::Halves);
         // A message so large that only the rounding of the weights matters.
-        let [a, b] = [&real, &halves].map(|map| model.linear(0.0, 1e20, Level(5), map));
+        let operand = OperandNoise { noise: 0.0, message: 1e20, weight_scale: 1.0 };
+        let [a, b] = [&real, &halves].map(|map| model.linear(&[operand], Level(5), map));
         assert!((b / a / 4.0 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn key_switches_of_complex_sums_count_twice_in_every_part() {
+        let model = model(15, 10, 2, 2);
+        let [real, halves] = [Pairing::None, Pairing::Halves].map(|pairing| LinearNoise {
+            n_giants: 40.0,
+            pairing,
+            ..LinearNoise::default()
+        });
+        let ratio = halves.summed(&model, Level(5)) / real.summed(&model, Level(5));
+        assert!((8.0..8.2).contains(&ratio), "{ratio}");
     }
 
     #[test]
     fn a_single_unrotated_diagonal_is_a_plain_product_and_one_rounding() {
         let model = model(15, 10, 2, 2);
-        let map = LinearNoise { weight_energy: 1e9, encoded_slots: 16384.0, ..LinearNoise::default() };
-        let linear = model.linear(1e6, 1e12, Level(5), &map);
+        let map = map(16384.0, 1e9, Pairing::None);
+        let operand = OperandNoise { noise: 1e6, message: 1e12, weight_scale: 1.0 };
+        let linear = model.linear(&[operand], Level(5), &map);
         let plain = model.mul_plain(1e6, 1e12, 1e9, 16384) + model.mod_down();
         assert!((linear / plain - 1.0).abs() < 1e-12);
     }

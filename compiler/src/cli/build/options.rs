@@ -11,10 +11,14 @@ use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order};
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::fit::FitSpec;
 use crate::pipeline::{LayoutChoice, ParamsChoice};
+use crate::schedule::LEAST_HEADROOM;
 use crate::{Calibration, Compiled, ImageFile, Model, Observer, Request, compile};
 
 /// Largest image file that is read.
 const MAX_IMAGE_BYTES: u64 = 512 << 20;
+
+/// More bits above a value than anybody needs.
+const MOST_HEADROOM: f64 = 40.0;
 
 /// What may be asked of a build, whatever becomes of its program.
 #[derive(Debug, clap::Args)]
@@ -28,6 +32,9 @@ pub(in crate::cli) struct Options {
     /// Bits between the largest score and the deviation of its error [default: 6 to 9, as much as costs little]
     #[arg(long)]
     precision: Option<f64>,
+    /// Bits that every value keeps free below half its modulus, from 1.5 [default: 1.5, or 3 and more where they cost nothing]
+    #[arg(long, value_name = "BITS", value_parser = headroom)]
+    headroom: Option<f64>,
     /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG, a folder of pictures) instead of made-up pictures, and keep their classes
     #[arg(long, value_name = "IMAGES")]
     calibrate: Option<PathBuf>,
@@ -79,6 +86,12 @@ pub(in crate::cli) struct Options {
     no_redistribute: bool,
 }
 
+fn headroom(text: &str) -> Result<f64, String> {
+    let bits: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    let allowed = LEAST_HEADROOM..=MOST_HEADROOM;
+    if allowed.contains(&bits) { Ok(bits) } else { Err(format!("{bits} is not in {allowed:?}")) }
+}
+
 impl Options {
     /// Compiles models as the options ask.
     pub(in crate::cli) fn compile(
@@ -115,6 +128,7 @@ impl Options {
             params: self.params.clone(),
             log_n: self.log_n.map(|log_n| log_n..=log_n),
             toy: self.toy,
+            headroom: self.headroom,
             insecure: self.insecure,
             memory: self.memory,
             ..Request::default()

@@ -246,6 +246,11 @@ impl Diagonals {
         self.pairing.weight_scale(result, source)
     }
 
+    /// Number of terms of the map.
+    pub fn n_terms(&self) -> usize {
+        self.sources.len()
+    }
+
     /// The term that a diagonal belongs to.
     pub fn term(&self, id: DiagonalId) -> usize {
         self.origins[id.index()].term as usize

@@ -55,12 +55,6 @@ impl Pairing {
         if self == Pairing::None { scale } else { scale.halved() }
     }
 
-    /// Factor on the variance that rounding the plaintexts brings into an output, per diagonal of the map and
-    /// output: twice the part of a sum, weights at half their scale, and products in pairs.
-    pub fn rounding_gain(self) -> f64 {
-        if self == Pairing::None { 1.0 } else { 8.0 }
-    }
-
     /// Factor on the variance that noise of the inputs brings into an output, relative to the energy of the
     /// diagonals per output: complex weights let the imaginary part of the noise in as well.
     pub fn noise_gain(self) -> f64 {

@@ -17,9 +17,7 @@ mod cost;
 mod search;
 
 use crate::linear::{DiagonalId, Diagonals, Pairing};
-use crate::noise::LinearNoise;
 use crate::rotation::Rotation;
-use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 
@@ -222,31 +220,6 @@ impl ExpandedPlan {
         let most_babies = used.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
         let sums = self.groups.iter().map(|g| g.sum).max().map_or(0, |last| last as usize + 1);
         most_babies + n_digits + self.groups.len() + sums
-    }
-
-    /// What the noise model needs to know of one output, with the weights of every term of the map encoded
-    /// at `weight_scales`, as [`Diagonals::weight_scale`] gives them.
-    pub fn noise(&self, diagonals: &Diagonals, output: u32, weight_scales: &[Scale]) -> LinearNoise {
-        let (sum, parts) = match self.pairing {
-            Pairing::None => (output, 0),
-            Pairing::Halves => (output, 2),
-            Pairing::Outputs => (output / 2, 1),
-        };
-        let mut noise = LinearNoise { n_folds: self.folds.len(), parts, ..LinearNoise::default() };
-        for group in self.groups.iter().filter(|group| group.sum == sum) {
-            noise.n_giants += usize::from(!group.giant.is_zero());
-            noise.encoded_slots +=
-                diagonals.period() as f64 * diagonals.roundings(group.terms.iter().map(|t| t.diagonal));
-            for term in &group.terms {
-                let scale = weight_scales.get(diagonals.term(term.diagonal)).map_or(1.0, |s| s.value());
-                let energy = diagonals.energy(term.diagonal) * scale * scale;
-                noise.weight_energy += energy;
-                if !self.babies[term.baby as usize].is_zero() {
-                    noise.rotated_energy += energy;
-                }
-            }
-        }
-        noise
     }
 }
 

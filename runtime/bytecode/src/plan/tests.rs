@@ -4,6 +4,7 @@ use super::*;
 use crate::constants::{Constants, Tensor};
 use crate::layout::{Layout, Packing, Shape};
 use crate::linear::{LinearOp, Operand, Pairing};
+use crate::noise::{LinearNoise, TermNoise};
 use crate::params::{Level, Params, ParamsSpec, ntt_primes_near};
 use crate::testing::{Rng, apply_diagonals, apply_plan};
 use std::collections::BTreeSet;
@@ -115,15 +116,15 @@ fn noise_facts_follow_the_plan() {
     let op = LinearOp::Conv2d { weight, stride: [1; 2], pads: [0; 2], dilation: [1; 2], groups: 1 };
     let diagonals =
         Diagonals::build(&[Operand { op: &op, input: &layout }], &layout, Pairing::None, &constants).unwrap();
-    let scales = [crate::Scale::from_log2(1.0)];
-    let babies = Plan::trivial(&diagonals).expand(&diagonals).unwrap().noise(&diagonals, 0, &scales);
-    assert_eq!((babies.weight_energy, babies.rotated_energy, babies.n_giants), (1.25, 0.25, 0));
+    // One ciphertext of 128 numbers, two input channels behind each.
+    let noise = |plan: Plan| LinearNoise::new(&diagonals, &plan.expand(&diagonals).unwrap(), 128);
+    let babies = noise(Plan::trivial(&diagonals));
+    let term = TermNoise { weight_energy: 0.3125, rotated_energy: 0.0625, encoded_slots: 256.0 };
+    assert_eq!((babies.terms[0], babies.n_giants, babies.n_folds), (term, 0.0, 0));
     let splits =
         distinct_rotations(&diagonals).into_iter().map(|rotation| Split { rotation, baby: Rotation::ZERO });
-    let plan = Plan { splits: splits.collect() };
-    let giants = plan.expand(&diagonals).unwrap().noise(&diagonals, 0, &scales);
-    assert_eq!((giants.weight_energy, giants.rotated_energy, giants.n_giants), (1.25, 0.0, 1));
-    assert_eq!((giants.encoded_slots, giants.n_folds), (256.0, 0));
+    let giants = noise(Plan { splits: splits.collect() });
+    assert_eq!((giants.terms[0].rotated_energy, giants.n_giants), (0.0, 1.0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Measured noise against the estimates the compiler plans with.
 
-use fhe_bytecode::noise::{ERROR_VARIANCE, LinearNoise, NoiseModel};
+use fhe_bytecode::noise::{ERROR_VARIANCE, LinearNoise, NoiseModel, OperandNoise, TermNoise};
 
 use super::*;
 use fhe_ckks::linear::*;
@@ -97,7 +97,8 @@ fn check_operations(params: Params, runs: usize) {
         check("relinearize", &relinearized, &party.decrypt(&small), model.key_switch(level));
         let (plan, source, map) = linear_map(&context, &y, weight_scale);
         let output = evaluate(&evaluator, std::slice::from_ref(&cx), &plan, &source, &keys).unwrap();
-        let estimate = model.linear(fresh, message, level, &map);
+        let operand = OperandNoise { noise: fresh, message, weight_scale: weight_scale.value() };
+        let estimate = model.linear(&[operand], level, &map);
         check("linear", &output[0], &source.apply(&x), estimate);
     }
     for (name, tally) in tallies {
@@ -145,14 +146,13 @@ fn linear_map<'a>(
     };
     let plan = LinearPlan { n_outputs: 1, groups: vec![group(0, 0), group(2, 2)], ..LinearPlan::default() };
     let diagonals: Vec<Vec<f64>> = (0..4).map(|k| rotated(values, 7 * k)).collect();
-    let energy = mean_square(values, scale);
-    let map = LinearNoise {
+    let energy = mean_square(values, Scale::ONE);
+    let term = TermNoise {
         weight_energy: 4.0 * energy,
         rotated_energy: 2.0 * energy,
         encoded_slots: 4.0 * context.slots() as f64,
-        n_giants: 1,
-        ..LinearNoise::default()
     };
+    let map = LinearNoise { terms: vec![term], n_giants: 1.0, ..LinearNoise::default() };
     (plan, FourDiagonals { context, diagonals, scale }, map)
 }
 

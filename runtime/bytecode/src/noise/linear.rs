@@ -1,0 +1,135 @@
+//! Noise of linear maps: the one formula that schedules, simulations and tests against real encryption share.
+//!
+//! What a map adds falls into three parts, each at a scale of its own: weights round at the weight scale, rotated inputs
+//! carry the noise of their keys at the scale of the input, and everything that happens to the sums (giant steps, the
+//! division by P, conjugations, folds) adds at the scale of the result.
+
+use super::{NoiseModel, REAL_ENCODING};
+use crate::linear::{Diagonals, Pairing};
+use crate::params::Level;
+use crate::plan::ExpandedPlan;
+
+/// What the noise model needs to know of a linear map under a plan, averaged over its results.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinearNoise {
+    /// Its summands.
+    pub terms: Vec<TermNoise>,
+    /// Non-zero giant steps of one sum.
+    pub n_giants: f64,
+    /// Rotate-and-add steps at the end; each doubles what came before.
+    pub n_folds: usize,
+    /// What the imaginary parts of the sums are.
+    pub pairing: Pairing,
+}
+
+/// One summand of a [`LinearNoise`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TermNoise {
+    /// Sum of the squared weights behind a number of the result.
+    pub weight_energy: f64,
+    /// The part of `weight_energy` that multiplies a rotated input (a non-zero baby step).
+    pub rotated_energy: f64,
+    /// Sum over the diagonals of one sum of their period, in slots: encodings round in a subring. Diagonals that share a
+    /// plaintext share its rounding and count as [`Diagonals::roundings`] says.
+    pub encoded_slots: f64,
+}
+
+/// The operand of a term in units of stored integers: variance of its noise, mean square, and the scale that the weights
+/// bring into the result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OperandNoise {
+    /// Variance of the noise of a slot.
+    pub noise: f64,
+    /// Mean square of a slot.
+    pub message: f64,
+    /// Scale of the result over that of the operand.
+    pub weight_scale: f64,
+}
+
+impl LinearNoise {
+    /// The facts of a map to so many numbers. Gaps and spare slots have no weights, so energy belongs to the numbers alone.
+    pub fn new(diagonals: &Diagonals, plan: &ExpandedPlan, n_numbers: usize) -> Self {
+        let n_sums = diagonals.n_sums().max(1) as f64;
+        let period = diagonals.period() as f64;
+        let per_number = period / n_numbers.max(1) as f64;
+        let mut terms = vec![TermNoise::default(); diagonals.n_terms()];
+        let mut n_giants = 0;
+        for group in &plan.groups {
+            n_giants += usize::from(!group.giant.is_zero());
+            let mut ids: Vec<(usize, _)> =
+                group.terms.iter().map(|t| (diagonals.term(t.diagonal), t.diagonal)).collect();
+            ids.sort_unstable();
+            for of_term in ids.chunk_by(|a, b| a.0 == b.0) {
+                let roundings = diagonals.roundings(of_term.iter().map(|(_, id)| *id));
+                terms[of_term[0].0].encoded_slots += period * roundings / n_sums;
+            }
+            for term in &group.terms {
+                let energy = diagonals.energy(term.diagonal) * per_number;
+                let facts = &mut terms[diagonals.term(term.diagonal)];
+                facts.weight_energy += energy;
+                if !plan.babies[term.baby as usize].is_zero() {
+                    facts.rotated_energy += energy;
+                }
+            }
+        }
+        Self { terms, n_giants: n_giants as f64 / n_sums, n_folds: plan.folds.len(), pairing: plan.pairing }
+    }
+
+    /// Slots of the result's period that one of the sum's holds: each copy adds its noise.
+    fn copies(&self) -> f64 {
+        (self.n_folds as f64).exp2()
+    }
+
+    /// Factor on the variance of a sum: the result is twice a part of a complex one, or twice the sum of both parts.
+    fn sum_gain(&self) -> f64 {
+        match self.pairing {
+            Pairing::None => 1.0,
+            Pairing::Outputs => 4.0,
+            Pairing::Halves => 8.0,
+        }
+    }
+
+    /// Key switches that taking a complex sum apart brings into a result: a conjugate in every part, and a rotation.
+    fn n_apart(&self) -> f64 {
+        match self.pairing {
+            Pairing::None => 0.0,
+            Pairing::Outputs => 1.0,
+            Pairing::Halves => 3.0,
+        }
+    }
+
+    /// What the roundings of a term's weights add: times the mean square of the operand, over the square of the weight scale.
+    pub fn rounding(&self, term: &TermNoise) -> f64 {
+        self.copies() * self.sum_gain() * term.encoded_slots * REAL_ENCODING
+    }
+
+    /// What noise of the operand becomes: complex weights let the imaginary part of the noise in as well.
+    pub fn carried(&self, term: &TermNoise) -> f64 {
+        self.pairing.noise_gain() * term.weight_energy
+    }
+
+    /// What the keys of hoisted rotations add: over the square of the operand's scale.
+    pub fn hoisted(&self, term: &TermNoise, model: &NoiseModel, level: Level) -> f64 {
+        self.pairing.noise_gain() * term.rotated_energy * model.key_switch_product(level)
+    }
+
+    /// What happens to the sums adds: over the square of the result's scale.
+    pub fn summed(&self, model: &NoiseModel, level: Level) -> f64 {
+        let key = model.key_switch(level);
+        let sum = self.sum_gain() * (self.n_giants * key + model.mod_down()) + self.n_apart() * key;
+        self.copies() * sum + (self.copies() - 1.0) * key
+    }
+}
+
+impl NoiseModel {
+    /// A linear map with hoisted baby steps and delayed division by P, at `level`: variance of a slot of the result.
+    pub fn linear(&self, operands: &[OperandNoise], level: Level, map: &LinearNoise) -> f64 {
+        let added = |(operand, term): (&OperandNoise, &TermNoise)| {
+            let weight = operand.weight_scale * operand.weight_scale;
+            let rounding = map.rounding(term);
+            let carried = operand.noise * (map.carried(term) * weight + rounding);
+            carried + operand.message * rounding + map.hoisted(term, self, level) * weight
+        };
+        operands.iter().zip(&map.terms).map(added).sum::<f64>() + map.summed(self, level)
+    }
+}
