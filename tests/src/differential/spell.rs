@@ -28,7 +28,7 @@ impl Speller<'_> {
     /// `((c3·x + c2)·x + c1)·x + c0`.
     fn horner(&mut self) -> String {
         let degree = self.poly.degree();
-        let mut value = self.term(degree, &self.x.to_owned());
+        let mut value = self.term(degree, self.x);
         for power in (0..degree).rev() {
             value = self.plus(&value, power);
             if power > 0 {
@@ -40,7 +40,7 @@ impl Speller<'_> {
 
     /// `c0 + c1·x + c2·Pow(x, 2) + …`, added one by one.
     fn powers(&mut self) -> String {
-        let mut value = self.term(1, &self.x.to_owned());
+        let mut value = self.term(1, self.x);
         for power in 2..=self.poly.degree() {
             let exponent = self.w.node_with("Constant", &[], &[("value_float", Attr::Float(power as f32))]);
             let monomial = self.w.node("Pow", &[self.x, &exponent]);
@@ -53,7 +53,7 @@ impl Speller<'_> {
     /// Every power from the halves before it, summed at once.
     fn products(&mut self) -> String {
         let mut monomials = vec![String::new(), self.x.to_owned()];
-        let mut terms = vec![self.constant(0), self.term(1, &self.x.to_owned())];
+        let mut terms = vec![self.constant(0), self.term(1, self.x)];
         for power in 2..=self.poly.degree() {
             let (low, high) = (monomials[power / 2].clone(), monomials[power.div_ceil(2)].clone());
             let monomial = self.w.node("Mul", &[&low, &high]);

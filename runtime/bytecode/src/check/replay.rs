@@ -286,7 +286,7 @@ impl Replay<'_> {
     /// What is missing between the values of a layer and half the modulus, which they must not reach.
     fn headroom(&self, layer: LayerId, fact: Fact) -> Option<Fault> {
         let LayerSpec { name, peak, .. } = self.spec.layers.get(layer.index())?;
-        if !(*peak > 0.0) {
+        if peak.is_nan() || *peak <= 0.0 {
             return None;
         }
         let log2_q = self.params.log2_q_at(fact.level);

@@ -76,7 +76,7 @@ fn from_whole_program(stream: Stream<impl Read>, version: u32) -> Result<Interfa
 
 fn from_interface(mut stream: Stream<impl Read>) -> Result<Interface, DecodeError> {
     let (params, program): ([u8; 32], [u8; 32]) = (stream.array()?, stream.array()?);
-    let (start, body) = stream.to_the_end(INTERFACE_LIMIT)?;
+    let (start, body) = stream.read_to_the_end(INTERFACE_LIMIT)?;
     let mut r = Reader::after(&body, start);
     let sections = v2::Interface::read(&mut r)?;
     finished(&r)?;

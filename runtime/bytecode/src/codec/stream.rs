@@ -77,7 +77,7 @@ impl<R: Read> Stream<R> {
     }
 
     /// Everything up to the checksum, at most `most` bytes, and where it began.
-    pub(super) fn to_the_end(mut self, most: u64) -> Result<(usize, Vec<u8>), DecodeError> {
+    pub(super) fn read_to_the_end(mut self, most: u64) -> Result<(usize, Vec<u8>), DecodeError> {
         let start = self.position();
         // The checksum itself is not hashed.
         let hasher = self.hasher.take();
