@@ -1,4 +1,4 @@
-//! Completes the square of every quadratic activation, also of a fused join (DESIGN §4).
+//! Completes the square of every quadratic activation, also of a fused join (ours).
 //!
 //! c2·x² + c1·x + c0 = c2·(x + c1/2c2)² + (c0 − c1²/4c2). The shift goes into the bias before, the constant into the bias
 //! after, so an activation is one squaring. A quadratic of two operands is the square of a sum when

@@ -1,4 +1,4 @@
-//! Equalizes the channels before every activation (DESIGN §4).
+//! Equalizes the channels before every activation (ours).
 //!
 //! A monic polynomial of degree d keeps its leading coefficient when every channel of its operand is divided by any α and
 //! its result is multiplied by α^d: Σ c_i·z^i = α^d·(z'^d + Σ c_i·α^(i−d)·z'^i) with z = α·z'. The factor 1/α goes into the

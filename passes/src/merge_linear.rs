@@ -1,4 +1,4 @@
-//! Merges two linear layers in a row into one (DESIGN §4).
+//! Merges two linear layers in a row into one (ours).
 //!
 //! - flattening before a dense layer disappears: a dense layer reads images;
 //! - pooling before a dense layer, and a dense layer before a dense layer, become one dense layer;

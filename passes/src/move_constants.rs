@@ -1,4 +1,4 @@
-//! Moves added constants into biases (DESIGN §4).
+//! Moves added constants into biases (ours).
 //!
 //! A constant before an activation goes backward into the bias of the layer before it. A constant after an activation goes
 //! forward: through joins and re-arrangements into the bias of the next layer, where it depends on the position if the

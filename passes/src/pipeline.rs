@@ -6,7 +6,7 @@ use crate::{
     Redistribute,
 };
 
-/// Which rewrites run. The letters are the paper's: F node fusing (§4.1), R weight redistribution (§4.2).
+/// Which rewrites run. The letters are the paper's: F node fusing (paper §4.1), R weight redistribution (paper §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Node fusing.

@@ -1,4 +1,4 @@
-//! Records where the numbers of every value lie, per channel (DESIGN §4).
+//! Records where the numbers of every value lie, per channel (ours).
 //!
 //! With calibration inputs the clear evaluator measures the ranges. Without, they are estimated: a batch normalization has
 //! mean β and deviation γ (the importer notes β ± 4γ on it), and means and variances flow from there through the other

@@ -1,4 +1,4 @@
-//! The level table of the paper (§4.4), by running the passes.
+//! The level table (paper §4.4), by running the passes.
 
 mod support;
 

@@ -20,7 +20,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 pub enum ParamsChoice {
     /// The smallest that keep the precision.
     Search,
-    /// The sizes of paper §D.
+    /// The sizes of paper §F.
     Paper,
     /// A file with a [`GivenParams`].
     File(PathBuf, Box<GivenParams>),
@@ -38,7 +38,7 @@ pub struct GivenParams {
     pub activation_scale_bits: f64,
 }
 
-/// One row of paper §D: everything follows from the scale.
+/// One row of paper §F: everything follows from the scale.
 #[derive(Clone, Copy)]
 struct PaperRow {
     levels: u32,

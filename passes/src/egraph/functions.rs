@@ -1,4 +1,4 @@
-//! What a donor gives and a receiver takes, as functions of coefficients (paper §4.1, §4.2, §C).
+//! What a donor gives and a receiver takes, as functions of coefficients (paper §4.1, §4.2, §E).
 //!
 //! A polynomial is the table c of its coefficients, row i for x^i; a bivariate one has a row per monomial of
 //! [`fhec_ir::op::monomials`]. Vectors have one number per channel.

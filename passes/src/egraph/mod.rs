@@ -1,7 +1,7 @@
 //! Equality saturation over tensor graphs: build an e-graph, run rules until nothing new appears, take the cheapest graph.
 //!
 //! Before: a verified graph. After: a graph with the same outputs, never deeper. The e-graph holds factors as explicit
-//! scale nodes, so redistribution is a set of local rules and the cheapest term is the global answer (DESIGN §4).
+//! scale nodes, so redistribution is a set of local rules and the cheapest term is the global answer (ours).
 
 mod build;
 mod constants;

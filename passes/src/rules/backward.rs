@@ -1,4 +1,4 @@
-//! Donors of the backward direction (paper §4.2, derived in §C): F(x) becomes F̄(υ·x) with F̄ normalized.
+//! Donors of the backward direction (paper §4.2, derived in paper §E): F(x) becomes F̄(υ·x) with F̄ normalized.
 
 use super::Rule;
 use super::guard::{has_bi_root_to_give, has_root_to_give, is_not_one};
@@ -27,7 +27,7 @@ pub(super) const DONORS: &[Rule] = &[
     },
     Rule {
         name: "backward-bivar",
-        source: "paper §C",
+        source: "paper §E",
         from: "(bivar ?c ?x ?y)",
         to: "(bivar (bi-unroot ?c) (scale (bi-root ?c) ?x) ?y)",
         guards: &[("?c", has_bi_root_to_give)],

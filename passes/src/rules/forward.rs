@@ -1,4 +1,4 @@
-//! Donors of the forward direction (paper §4.2, derived in §C): F becomes υ·F̄ with F̄ normalized.
+//! Donors of the forward direction (paper §4.2, derived in paper §E): F becomes υ·F̄ with F̄ normalized.
 
 use super::Rule;
 use super::guard::{has_bi_lead_to_give, has_lead_to_give, is_invertible, is_not_one};
@@ -27,7 +27,7 @@ pub(super) const DONORS: &[Rule] = &[
     },
     Rule {
         name: "forward-bivar",
-        source: "paper §C",
+        source: "paper §E",
         from: "(bivar ?c ?x ?y)",
         to: "(scale (bi-lead ?c) (bivar (bi-monic ?c) ?x ?y))",
         guards: &[("?c", has_bi_lead_to_give)],

@@ -1,4 +1,4 @@
-//! Node fusing, cases 1 to 4 (paper §4.1, derived in §C).
+//! Node fusing, cases 1 to 4 (paper §4.1, derived in paper §E).
 //!
 //! Case 2 is better conditioned than case 1 and cheaper than cases 3 and 4, which square two operands; the cost function
 //! takes it wherever the convolution has one consumer.

@@ -20,7 +20,7 @@ pub(crate) use guard::Guard;
 pub struct Rule {
     /// Kebab-case and unique.
     pub name: &'static str,
-    /// Where it is derived, as `paper §4.1`, or `DESIGN` for what the paper does not have.
+    /// Where it is derived, as `paper §4.1`, or `ours` for what the paper does not have.
     pub source: &'static str,
     pub(crate) from: &'static str,
     pub(crate) to: &'static str,

@@ -1,7 +1,7 @@
-//! Receivers: how a factor moves through an operation or disappears in its constants (paper §4.2, derived in §C).
+//! Receivers: how a factor moves through an operation or disappears in its constants (paper §4.2, derived in paper §E).
 //!
 //! At a join only a factor of the longer operand moves on; a shorter operand has slack for a scale of its own. Otherwise
-//! an identity shortcut would square the factor at every block (DESIGN §4).
+//! an identity shortcut would square the factor at every block (ours).
 
 use super::Rule;
 use super::guard::{is_first_long, is_invertible, is_not_one, is_scalar, is_second_long, is_unshared};
