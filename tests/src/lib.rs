@@ -8,5 +8,6 @@
 pub mod binaries;
 pub mod browser;
 pub mod differential;
+pub mod layers;
 pub mod models;
 pub mod onnx;

@@ -1,18 +1,16 @@
 //! `cargo xtask demo`: the whole way once, with the commands a user would type.
 //!
-//! Builds a shipped model, then makes keys, encrypts a drawn digit, evaluates, decrypts and compares with the clear result.
+//! Builds the two commands and nothing else, compiles a shipped model, then makes keys, encrypts a drawn digit, evaluates,
+//! decrypts and compares with the clear result.
 
 use std::io;
-use std::path::{Path, PathBuf};
-
-use fhe_input::{ImageShape, Normalization, read_samples};
+use std::path::PathBuf;
+use std::time::Instant;
 
 use crate::workspace;
 
 const MODEL: &str = "onnx-models/lenet-mnist-0.onnx";
 const PROGRAM: &str = "target/demo/lenet-mnist.fhebc";
-/// Side of the pictures of the shipped model.
-const SIDE: usize = 28;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -30,12 +28,27 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
         path if path.exists() => path,
         _ => workspace::root().join(&args.picture),
     };
-    println!("{}", drawing(&picture)?);
+    if !picture.exists() {
+        return Err(io::Error::other(format!("{}: there is no such picture", picture.display())));
+    }
     std::fs::create_dir_all(workspace::root().join("target/demo"))?;
     let picture = picture.to_string_lossy();
-    step("cargo", &["build", "--release", "--workspace", "--quiet"])?;
+    if !workspace::root().join("target/release/fhe-run").exists() {
+        println!(
+            "Building the compiler (fhec) and the runtime (fhe-run), once: some minutes on a few cores."
+        );
+    }
+    let begin = Instant::now();
+    step("cargo", &["build", "--release", "--package", "fhec", "--package", "fhe-runtime"])?;
+    println!(
+        "Built after {:.0} s. Now the model: from ONNX to a program for encrypted pictures.\n",
+        begin.elapsed().as_secs_f64()
+    );
     step("target/release/fhec", &["build", MODEL, "-o", PROGRAM, "--calibrate", "examples/digits"])?;
-    step("target/release/fhe-run", &["demo", PROGRAM, &picture])
+    println!("Keys, encryption, evaluation and decryption, all in one process for once.\n");
+    step("target/release/fhe-run", &["demo", PROGRAM, &picture])?;
+    println!("What happened, step by step: docs/tutorial.md. With your own network: docs/training.md.");
+    Ok(())
 }
 
 /// Shows a command and runs it.
@@ -44,18 +57,4 @@ fn step(program: &str, args: &[&str]) -> io::Result<()> {
     workspace::run(program, args, &[])?;
     println!();
     Ok(())
-}
-
-/// The picture in characters, two rows of pixels a line.
-fn drawing(path: &Path) -> io::Result<String> {
-    const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
-    let samples = read_samples(path, ImageShape::new(1, SIDE, SIDE)).map_err(io::Error::other)?;
-    let pixels = samples.tensor(0, &Normalization::default()).map_err(io::Error::other)?;
-    let shade = |row: usize, column: usize| {
-        let light = (pixels[row * SIDE + column] + pixels[(row + 1) * SIDE + column]) / 2.0;
-        SHADES[((light * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
-    };
-    let lines =
-        (0..SIDE).step_by(2).map(|row| (0..SIDE).map(|column| shade(row, column)).collect::<String>());
-    Ok(lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n"))
 }

@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-mod bench;
 mod bless;
 mod check;
 mod demo;
@@ -10,9 +9,9 @@ mod docs;
 mod evidence;
 mod fuzz;
 mod golden;
-mod models;
+mod lab;
 mod slow;
-mod sweep;
+mod tidy;
 mod workspace;
 
 use std::process::ExitCode;
@@ -29,7 +28,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Format check, lints and tests: the same as CI
+    /// Format check, tidy, lints and tests: the same as CI
     Check,
     /// Build a shipped model and evaluate it on an encrypted picture
     Demo(demo::Args),
@@ -45,12 +44,14 @@ enum Command {
     Golden,
     /// Run the slow tests that the default suite leaves out
     Slow(slow::Args),
+    /// Check the tree itself: layers, citations, links, paths, dependencies, fixtures, widths
+    Tidy,
     /// Measure speed
-    Bench(bench::Args),
+    Bench(lab::Args),
     /// Write the networks of the level tables as ONNX files
-    Models(models::Args),
+    Models(lab::Args),
     /// Accuracy against time of clustered models and ensembles, as CSV and SVG
-    Sweep(sweep::Args),
+    Sweep(lab::Args),
 }
 
 fn main() -> ExitCode {
@@ -63,9 +64,10 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Golden => golden::run(),
         Command::Slow(args) => slow::run(&args),
-        Command::Bench(args) => bench::run(&args).map_err(std::io::Error::other),
-        Command::Models(args) => models::run(&args),
-        Command::Sweep(args) => sweep::run(&args).map_err(std::io::Error::other),
+        Command::Tidy => tidy::run(),
+        Command::Bench(args) => lab::run("bench", &args),
+        Command::Models(args) => lab::run("models", &args),
+        Command::Sweep(args) => lab::run("sweep", &args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,7 +6,10 @@ use std::process::Command;
 
 /// The folder of the workspace's `Cargo.toml`.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    above
+        .find(|folder| folder.join("Cargo.lock").exists())
+        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
 /// Runs `program` there; anything but success is an error.

@@ -2,7 +2,8 @@
 //!
 //! Understood keys: `fhec.labels`, `labels`, `class_names`, `classes` or `names` (a JSON list, a JSON object from index to
 //! name, or names separated by commas or lines), and `fhec.mean` and `fhec.std`, or the same as `mean` and `std`, or
-//! `image_mean` and `image_std` (a JSON list or numbers separated by commas). Mean and deviation apply to pixels from 0 to 1, channel by channel: x = (pixel/255 - mean)/std.
+//! `image_mean` and `image_std` (a JSON list or numbers separated by commas). Mean and deviation apply to
+//! pixels from 0 to 1, channel by channel: x = (pixel/255 - mean)/std.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! A model: a program with its plaintexts, ready for any number of clients.
 //!
 //! Everything here is the same for all clients, so a server holds one model behind an [`Arc`] and one
-//! [`Session`](crate::Session) per client. Plaintexts are encoded when they are first used and kept while they fit the model's share
-//! of the memory; all sessions read the same ones.
+//! [`Session`](crate::Session) per client. Plaintexts are encoded when they are first used and kept while they
+//! fit the model's share of the memory; all sessions read the same ones.
 
 use std::sync::Arc;
 

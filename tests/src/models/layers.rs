@@ -2,7 +2,8 @@
 //!
 //! Weights are random; batch-norm statistics are measured on the batch, and gain and offset are chosen such that
 //! pre-activations keep a deviation below one through any number of layers, as training with a range penalty
-//! leaves them (the gain shrinks where the batch has outliers). A few channels of every normalization are nearly dead (tiny gain, or tiny weights and variance).
+//! leaves them (the gain shrinks where the batch has outliers). A few channels of every normalization
+//! are nearly dead (tiny gain, or tiny weights and variance).
 
 use super::activation::{self, Polynomial};
 use super::image::{Image, statistics};

@@ -1,13 +1,11 @@
 //! `cargo xtask docs`: brings the command pages up to date and runs the commands that the documents show.
 
-mod blocks;
-mod pages;
-mod picture;
+pub(crate) mod blocks;
 
 use std::io;
 use std::path::PathBuf;
 
-use crate::workspace;
+use crate::{lab, workspace};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -29,11 +27,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
     if args.picture {
-        return picture::take();
+        return lab::call("picture", &[]);
     }
-    for page in pages::write()? {
-        println!("{page} was out of date");
-    }
+    lab::call("pages", &[])?;
     if args.pages {
         return Ok(());
     }

@@ -35,7 +35,8 @@ pub(in crate::cli) struct Options {
     /// Bits that every value keeps free below half its modulus, from 1.5 [default: 1.5, or 3 and more where they cost nothing]
     #[arg(long, value_name = "BITS", value_parser = headroom)]
     headroom: Option<f64>,
-    /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG, a folder of pictures) instead of made-up pictures, and keep their classes
+    /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG, a folder of pictures) instead of made-up pictures, and
+    /// keep their classes
     #[arg(long, value_name = "IMAGES")]
     calibrate: Option<PathBuf>,
     /// `search`, `paper`, or a RON file with parameters and scales

@@ -1,7 +1,8 @@
 //! One budget for the work of checking a program, charged before the work is done.
 //!
 //! What a program says in few bytes may take long to look at: a pooling names a window, a layout a size. So the checker
-//! may spend steps in proportion to the bytes that a program has in a file, computed from the program itself, and refuses what needs more.
+//! may spend steps in proportion to the bytes that a program has in a file, computed from the program itself, and
+//! refuses what needs more.
 
 use crate::constants::{Constants, TensorData};
 use crate::program::{Op, ProgramSpec};

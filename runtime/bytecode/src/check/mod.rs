@@ -176,7 +176,8 @@ impl CheckedProgram {
 }
 
 /// The keys that the instructions of a program use: what [`ProgramSpec::rotation_keys`],
-/// [`ProgramSpec::relin_level`] and [`ProgramSpec::conjugation_level`] have to say. The keys that the program already lists are ignored.
+/// [`ProgramSpec::relin_level`] and [`ProgramSpec::conjugation_level`] have to say. The keys that the program
+/// already lists are ignored.
 ///
 /// # Errors
 /// Everything else that does not hold.

@@ -32,7 +32,8 @@ pub struct Unpacker {
 /// Calls instructions of this width.
 macro_rules! avx512 {
     ($call:expr) => {{
-        // SAFETY: `self` proves that the CPU has AVX512F, AVX512BW and AVX512DQ; references cover the bytes that are read or written.
+        // SAFETY: `self` proves that the CPU has AVX512F, AVX512BW and AVX512DQ; references cover the bytes
+        // that are read or written.
         unsafe { $call }
     }};
 }

@@ -12,7 +12,8 @@ use super::{FmaNtt, TURN};
 use crate::simd::lanes::Lanes;
 use crate::simd::prime::{Factor, Prime, from_int};
 
-/// Values in [0, p), bit-reversed, to coefficients in [0, p), in order, times n·`scale`. The values are in `buf` unless given apart.
+/// Values in [0, p), bit-reversed, to coefficients in [0, p), in order, times n·`scale`. The values are in
+/// `buf` unless given apart.
 #[inline(always)]
 pub(super) fn inverse<S: Lanes, const LARGE: bool>(
     plan: &FmaNtt<S>,

@@ -13,7 +13,7 @@ const BEGIN: &str = "<!-- from the command line's own help; `cargo xtask docs` k
 const END: &str = "<!-- by hand from here -->";
 
 /// Writes the pages; returns those that changed.
-pub(super) fn write() -> io::Result<Vec<String>> {
+pub(crate) fn write() -> io::Result<Vec<String>> {
     let mut changed = Vec::new();
     for (path, text) in pages()? {
         if std::fs::read_to_string(workspace::root().join(&path)).ok().as_deref() != Some(&text) {

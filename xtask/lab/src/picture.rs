@@ -13,7 +13,7 @@ const PICTURE: &str = "docs/report.png";
 const SIZE: [u32; 2] = [1280, 2000];
 
 /// Writes the report of ResNet-20 with generated weights and takes its picture.
-pub(super) fn take() -> io::Result<()> {
+pub(crate) fn take() -> io::Result<()> {
     let missing = || io::Error::other("the picture needs Chromium (Debian: apt-get install chromium)");
     let command = Browser::installed().ok_or_else(missing)?;
     let folder = tempfile::tempdir()?;

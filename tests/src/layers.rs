@@ -1,0 +1,93 @@
+//! Who may depend on whom. `cargo xtask tidy` holds the manifests to this table, and a test what a server links.
+
+/// The crates of the workspace, lowest first, and the crates of this workspace that each may depend on. What only tests, benches
+/// and `xtask` are made of may depend on anything and stands in [`FREE`].
+pub const LAYERS: &[(&str, &[&str])] = &[
+    ("fhe-bytecode", &[]),
+    ("fhe-host", &[]),
+    ("fhe-input", &[]),
+    ("fhe-ring", &[]),
+    ("fhe-ckks", &["fhe-bytecode", "fhe-ring"]),
+    ("fhe-files", &["fhe-bytecode", "fhe-ckks", "fhe-ring"]),
+    ("fhe-machine", &["fhe-bytecode", "fhe-ckks", "fhe-host", "fhe-ring"]),
+    ("fhe-secret", &["fhe-bytecode", "fhe-ckks", "fhe-ring"]),
+    ("fhe-client", &["fhe-bytecode", "fhe-ckks", "fhe-files", "fhe-secret"]),
+    (
+        "fhe-runtime",
+        &[
+            "fhe-bytecode",
+            "fhe-ckks",
+            "fhe-client",
+            "fhe-files",
+            "fhe-host",
+            "fhe-input",
+            "fhe-machine",
+            "fhe-secret",
+        ],
+    ),
+    ("fhec-ir", &[]),
+    ("fhec-passes", &["fhec-ir"]),
+    ("fhec", &["fhe-bytecode", "fhe-host", "fhe-input", "fhec-ir", "fhec-passes"]),
+    ("xtask", &[]),
+];
+
+/// Crates that no other crate builds on.
+pub const FREE: &[&str] = &["fhec-examples", "fhec-fuzz", "fhec-tests", "xtask-lab"];
+
+/// What evaluates: everything a server needs, and nothing that knows a secret.
+pub const SERVER: &[&str] = &["fhe-ring", "fhe-ckks", "fhe-files", "fhe-machine"];
+
+/// Secret keys and decryption, randomness of the operating system, and what belongs to commands.
+pub const NOT_ON_A_SERVER: &[&str] =
+    &["fhe-secret", "fhe-client", "getrandom", "clap", "indicatif", "comfy-table", "tempfile", "ctrlc"];
+
+/// Folders, words that must not stand in their code, and why. Tests are free.
+pub const UNKNOWN: &[(&str, &[&str], &str)] = &[
+    ("compiler/src", &["fhe_ring", "fhe_ckks", "fhe_secret"], "a compiler computes with no ring and no keys"),
+    (
+        "compiler/src/import",
+        &["crate::schedule", "crate::layout", "crate::report", "crate::cli"],
+        "an import knows no later stage",
+    ),
+    (
+        "compiler/src/lower",
+        &["crate::schedule", "crate::report", "crate::cli"],
+        "a circuit knows no later stage",
+    ),
+    ("compiler/src/report", &["crate::cli", "indicatif"], "a page knows no command"),
+    (
+        "compiler/src/schedule",
+        &["crate::report", "crate::cli", "crate::import", "tract"],
+        "a schedule knows circuits only",
+    ),
+    (
+        "compiler/ir/src",
+        &["tract", "egg::", "std::fs", "println!"],
+        "a tensor graph knows no files and no rewriting",
+    ),
+    (
+        "passes/src",
+        &["tract", "fhe_bytecode", "std::fs", "std::env", "println!"],
+        "a pass depends on its graph only",
+    ),
+    (
+        "runtime/bytecode/src",
+        &["std::fs", "std::env", "rayon", "println!"],
+        "the contract knows bytes, not files",
+    ),
+    (
+        "runtime/ring/src",
+        &["fhe_bytecode::codec", "std::fs", "println!"],
+        "arithmetic knows no encryption and no files",
+    ),
+    (
+        "runtime/ckks/src",
+        &["std::fs", "getrandom", "SecretKey", "println!"],
+        "an evaluator knows no secret and no randomness",
+    ),
+    (
+        "runtime/machine/src",
+        &["std::fs", "SecretKey", "println!"],
+        "a machine reads no files and knows no secret",
+    ),
+];
