@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::links::joined;
 use super::tree::{Tree, without_tests};
 use crate::workspace;
 
@@ -46,11 +47,17 @@ fn is_used(tree: &Tree, folder: &str, dependency: &str, is_dev: bool) -> bool {
     let ident = dependency.replace('-', "_");
     let sources = format!("{folder}/src/");
     let tests = format!("{folder}/tests/");
-    let in_sources = tree.under(&sources, ".rs").any(|(path, text)| {
-        let text = if is_dev || path.ends_with("tests.rs") { text } else { without_tests(text) };
-        names(text, &ident)
+    let in_sources = tree.under(&sources, ".rs").any(|(path, text)| match is_dev {
+        true => names(text, &ident) || elsewhere(tree, path, text).any(|text| names(text, &ident)),
+        false => names(if path.ends_with("tests.rs") { text } else { without_tests(text) }, &ident),
     });
     in_sources || (is_dev && tree.under(&tests, ".rs").any(|(_, text)| names(text, &ident)))
+}
+
+/// Files of other crates that a file takes as its modules.
+fn elsewhere<'t>(tree: &'t Tree, path: &'t str, text: &'t str) -> impl Iterator<Item = &'t str> {
+    let targets = text.split("#[path = \"").skip(1).filter_map(|rest| rest.split('"').next());
+    targets.map(move |target| tree.text(&joined(path, target)))
 }
 
 /// Whether code has an identifier, as the begin of a path or in an attribute.

@@ -66,7 +66,7 @@ fn mentions(code: &str, word: &str) -> bool {
     code.match_indices(word).any(|(at, _)| {
         let before = code[..at].chars().next_back().is_some_and(is_word);
         let after = code[at + word.len()..].chars().next().is_some_and(is_word);
-        !before && !(after && word.ends_with(is_word) && !word.ends_with("tract"))
+        !before && (!after || !word.ends_with(is_word) || word.ends_with("tract"))
     })
 }
 

@@ -58,7 +58,7 @@ fn broken(tree: &Tree, document: &str, target: &str) -> Option<String> {
 }
 
 /// The path of a link from its document.
-fn joined(document: &str, link: &str) -> String {
+pub(super) fn joined(document: &str, link: &str) -> String {
     let mut parts: Vec<&str> = document.split('/').collect();
     parts.pop();
     for part in link.split('/').filter(|part| !part.is_empty() && *part != ".") {
