@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::ClearProgram;
+use fhe_bytecode::{CheckedProgram, Interface};
 
 use fhe_ckks::{CkksError, Context, key_request};
 use fhe_client::{Client, ClientError, average_members};
@@ -30,7 +30,7 @@ pub enum TrialError {
 pub struct Trial<'p> {
     program: &'p CheckedProgram,
     context: Arc<Context>,
-    client: Client<'p>,
+    client: Client,
     session: Session,
     /// Seconds that making all keys took.
     pub keygen_seconds: f64,
@@ -78,10 +78,15 @@ impl<'p> Trial<'p> {
         let key = SecretKey::generate(&context, seeds)?;
         let keys = key.evaluation_keys(&context, &key_request(&context, program), seeds)?;
         let keygen_seconds = began.elapsed().as_secs_f64();
-        let client = Client::new(program, context.clone(), key)?;
+        let client = Client::new(Arc::new(program.interface()), context.clone(), key)?;
         let model = Model::new(program, context.clone(), options)?;
         let session = Session::new(Arc::new(model), Arc::new(keys))?;
         Ok(Self { program, context, client, session, keygen_seconds })
+    }
+
+    /// What the client knows of the program.
+    pub fn interface(&self) -> &Interface {
+        self.client.interface()
     }
 
     /// The server's side.
@@ -106,7 +111,7 @@ impl<'p> Trial<'p> {
         let input = Input::new(&self.context, self.client.key().id(), input);
         let (result, profile) = self.session.evaluate(input, &Cancel::default(), observer)?;
         let began = Instant::now();
-        let decrypted = self.client.decrypt(&result)?;
+        let decrypted = self.client.decrypt_raw(&result)?;
         let decrypt_seconds = began.elapsed().as_secs_f64();
         let clear = clear_output(self.program, tensor)?;
         let eval_seconds = profile.total_seconds;
@@ -122,5 +127,5 @@ pub fn clear_output(program: &CheckedProgram, tensor: &[f64]) -> Result<Vec<f64>
     let all = ClearProgram::new(program)
         .run(tensor, &mut ())
         .map_err(|e| TrialError::Client(ClientError::TensorLength { found: e.found, expected: e.needed }))?;
-    Ok(average_members(program, &all))
+    Ok(average_members(program.output_layout(), &all))
 }

@@ -252,6 +252,25 @@ fn chrome_trace_is_written_on_request() {
 }
 
 #[test]
+fn a_client_needs_no_weights() {
+    let folder = Folder::new(Packing::Packed);
+    let interface = toy_program(Packing::Packed).interface();
+    std::fs::write(folder.path("toy.fhei"), codec::encode_interface(&interface)).unwrap();
+    folder.ok("keygen toy.fhei --secret-key me.key --eval-keys me.evk --insecure");
+    folder.ok("encrypt toy.fhei in.csv --index 0..2 --secret-key me.key -o in.ct");
+    folder.ok("eval toy.fhebc in.ct --eval-keys me.evk -o out.ct");
+    let by = |file: &str| folder.ok(&format!("decrypt {file} out.ct --secret-key me.key --format json"));
+    assert_eq!(by("toy.fhei"), by("toy.fhebc"));
+    assert!(folder.ok("info toy.fhei").contains("an interface"));
+    folder.fails("eval toy.fhei in.ct --eval-keys me.evk -o b.ct", 1, "not a program file");
+    folder.fails(
+        "keygen in.csv --secret-key b.key --eval-keys b.evk",
+        1,
+        "neither an interface nor a program",
+    );
+}
+
+#[test]
 fn info_describes_every_kind() {
     let folder = Folder::new(Packing::Packed).with_keys().with_result();
     for (file, kind) in [

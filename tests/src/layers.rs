@@ -5,7 +5,7 @@
 pub const LAYERS: &[(&str, &[&str])] = &[
     ("fhe-bytecode", &[]),
     ("fhe-host", &[]),
-    ("fhe-input", &[]),
+    ("fhe-input", &["fhe-bytecode"]),
     ("fhe-ring", &[]),
     ("fhe-ckks", &["fhe-bytecode", "fhe-ring"]),
     ("fhe-files", &["fhe-bytecode", "fhe-ckks", "fhe-ring"]),

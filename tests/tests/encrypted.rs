@@ -23,7 +23,7 @@ fn decrypted(program: &CheckedProgram, input: &[f64]) -> Vec<f64> {
     let mut seeds = SeedSource::deterministic(7);
     let secret = SecretKey::generate(&context, &mut seeds).unwrap();
     let keys = secret.evaluation_keys(&context, &key_request(&context, program), &mut seeds).unwrap();
-    let client = Client::new(program, Arc::clone(&context), secret).unwrap();
+    let client = Client::new(Arc::new(program.interface()), Arc::clone(&context), secret).unwrap();
     let fresh = client.encrypt(input, &mut seeds).unwrap();
     let options = Options { memory: 4 << 30, n_evaluations: 1 };
     let model = fhe_machine::Model::new(program, Arc::clone(&context), options).unwrap();
@@ -31,7 +31,7 @@ fn decrypted(program: &CheckedProgram, input: &[f64]) -> Vec<f64> {
     let cts = fresh.iter().map(|ct| ct.expand(&context)).collect();
     let input = Input::new(&context, client.key().id(), cts);
     let (result, _) = session.evaluate(input, &Cancel::default(), &Silent).unwrap();
-    client.decrypt(&result).unwrap()
+    client.decrypt_raw(&result).unwrap()
 }
 
 fn worst(a: &[f64], b: &[f64]) -> f64 {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use fhe_input::{ImageShape, Normalization, read_labels, read_samples};
+use fhe_input::{ImageShape, read_labels, read_samples};
 use indicatif::ProgressBar;
 
 use super::Outcome;
@@ -45,11 +45,10 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     let truth = args.truth.as_deref().map(|path| truth(path, images.len(), n_scores)).transpose();
     let truth = truth.map_err(|d| vec![d])?;
     let preprocessing = &program.spec().input.preprocessing;
-    let normalization = Normalization { mean: preprocessing.mean.clone(), std: preprocessing.std.clone() };
     let n = images.len().min(args.limit.unwrap_or(usize::MAX));
     let mut samples = Vec::with_capacity(n);
     for i in 0..n {
-        let tensor = images.tensor(i, &normalization).map_err(|e| cannot(e.to_string()))?;
+        let tensor = images.tensor(i, preprocessing).map_err(|e| cannot(e.to_string()))?;
         samples.push((tensor, truth.as_ref().map(|t| t[i]).or(images.label(i))));
     }
     let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(n as u64) };

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use fhe_bytecode::Preprocessing;
-use fhe_input::{ImageShape, InputErrorKind, Normalization, Samples, decode_samples};
+use fhe_input::{ImageShape, InputErrorKind, Samples, decode_samples};
 use fhec_ir::{Graph, Shape, eval};
 
 use super::CompileError;
@@ -45,7 +45,7 @@ pub(crate) struct CalibrationSet {
     parts: Vec<Part>,
     /// Inputs before the end of every part.
     ends: Vec<usize>,
-    normalization: Normalization,
+    preprocessing: Preprocessing,
     /// Whether the inputs are the user's, not made up.
     is_real: bool,
 }
@@ -73,8 +73,6 @@ impl CalibrationSet {
         preprocessing: &Preprocessing,
     ) -> Result<Self, CompileError> {
         let wanted = ImageShape::new(shape.c, shape.h, shape.w);
-        let normalization =
-            Normalization { mean: preprocessing.mean.clone(), std: preprocessing.std.clone() };
         let parts = match calibration {
             Calibration::MadeUp => vec![Part::Inputs(made_up_inputs(shape, preprocessing, MADE_UP_INPUTS))],
             Calibration::Inputs(inputs) => {
@@ -101,8 +99,9 @@ impl CalibrationSet {
             return Err(CompileError::NoCalibration);
         }
         let is_real = !matches!(calibration, Calibration::MadeUp);
-        let set = Self { parts, ends, normalization, is_real };
-        // The channels of the normalization are the same for every sample: the first one tells.
+        let preprocessing = preprocessing.clone();
+        let set = Self { parts, ends, preprocessing, is_real };
+        // The channels of the preprocessing are the same for every sample: the first one tells.
         set.try_input(0)
             .map_err(|kind| CompileError::Calibration { name: "calibration input 0".into(), kind })?;
         Ok(set)
@@ -123,7 +122,7 @@ impl CalibrationSet {
         let which = self.ends.partition_point(|&end| end <= index);
         let before = which.checked_sub(1).map_or(0, |w| self.ends[w]);
         match &self.parts[which] {
-            Part::Samples(samples) => samples.tensor(index - before, &self.normalization),
+            Part::Samples(samples) => samples.tensor(index - before, &self.preprocessing),
             Part::Inputs(inputs) => Ok(inputs[index - before].clone()),
         }
     }

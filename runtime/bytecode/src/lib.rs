@@ -24,7 +24,7 @@ pub mod scale;
 #[cfg(test)]
 mod testing;
 
-pub use check::{CheckError, CheckErrors, CheckedMap, CheckedProgram, Fact, Step, required_keys};
+pub use check::{CheckError, CheckErrors, CheckedMap, CheckedProgram, Fact, Keys, Step, required_keys};
 pub use clear::ClearProgram;
 pub use codec::{DecodeError, decode, encode};
 pub use constants::{Codebook, ConstantError, Constants, Tensor, TensorData, Values};
@@ -39,7 +39,7 @@ pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, TowerIdx};
 pub use plan::{CostModel, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
 pub use program::{
     InputSpec, Instruction, Interval, LayerSpec, LinearMap, Op, Origin, OutputSpec, Prediction,
-    Preprocessing, ProgramSpec, RotationKey,
+    Preprocessing, ProgramSpec, Raw, RotationKey,
 };
 pub use rotation::Rotation;
 pub use scale::Scale;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fhe_bytecode::{CheckedProgram, Fingerprint, Level};
+use fhe_bytecode::{Fingerprint, Keys, Level};
 
 use super::{Context, KeyId, KeySwitchKey, RelinKey, Rotation, RotationKeys};
 
@@ -52,16 +52,17 @@ impl KeyRequest {
     }
 }
 
-/// The keys a program needs.
-pub fn key_request(context: &Context, program: &CheckedProgram) -> KeyRequest {
+/// The keys that a program, or its interface, asks for.
+pub fn key_request(context: &Context, keys: impl Into<Keys>) -> KeyRequest {
+    let keys = keys.into();
     let mut request = KeyRequest::default();
-    if let Some(level) = program.spec().relin_level {
+    if let Some(level) = keys.relin {
         request.add(KeyUse::Relinearize, level);
     }
-    if let Some(level) = program.spec().conjugation_level {
+    if let Some(level) = keys.conjugation {
         request.add(KeyUse::Rotate(Rotation::conjugation(context)), level);
     }
-    for key in &program.spec().rotation_keys {
+    for key in &keys.rotations {
         request.add(KeyUse::Rotate(Rotation::new(key.rotation.amount(), context)), key.level);
     }
     request

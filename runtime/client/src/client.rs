@@ -2,35 +2,45 @@
 
 use std::sync::Arc;
 
-use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::{Interface, Layout, Raw};
 
 use fhe_ckks::{Ciphertext, Context, SeededCiphertext};
 use fhe_secret::{SecretKey, SeedSource};
 
 use super::error::ClientError;
 
-/// A program's input and output under one secret key.
-pub struct Client<'p> {
-    program: &'p CheckedProgram,
+/// A program's input and output under one secret key. It knows the program's interface and nothing else of it.
+pub struct Client {
+    interface: Arc<Interface>,
     context: Arc<Context>,
     key: SecretKey,
 }
 
-impl<'p> Client<'p> {
+impl Client {
     /// A client with an existing key.
     ///
     /// # Errors
-    /// If the context is for other parameters than the program's.
+    /// If the context is for other parameters than the interface's.
     pub fn new(
-        program: &'p CheckedProgram,
+        interface: Arc<Interface>,
         context: Arc<Context>,
         key: SecretKey,
     ) -> Result<Self, ClientError> {
-        let (found, expected) = (context.params().fingerprint(), program.params().fingerprint());
+        let (found, expected) = (context.params().fingerprint(), interface.params().fingerprint());
         match found == expected {
-            true => Ok(Self { program, context, key }),
+            true => Ok(Self { interface, context, key }),
             false => Err(ClientError::WrongParameters { found, expected }),
         }
+    }
+
+    /// The interface of the program.
+    pub fn interface(&self) -> &Arc<Interface> {
+        &self.interface
+    }
+
+    /// The tables of the parameters.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
     }
 
     /// The secret key.
@@ -38,7 +48,7 @@ impl<'p> Client<'p> {
         &self.key
     }
 
-    /// Encrypts one input tensor in `[channel, y, x]` order; an ensemble gets one copy per member.
+    /// Encrypts one input tensor in `[channel, y, x]` order, as [`prepare`] makes it; an ensemble gets one copy per member.
     ///
     /// # Errors
     /// If the tensor has another size, a value cannot be encoded, or there is no randomness.
@@ -47,8 +57,10 @@ impl<'p> Client<'p> {
         tensor: &[f64],
         seeds: &mut SeedSource,
     ) -> Result<Vec<SeededCiphertext>, ClientError> {
-        let slots = input_slots(self.program, tensor)?;
-        let input = &self.program.spec().input;
+        let layout = self.interface.input_layout();
+        check_length(tensor.len(), layout)?;
+        let slots = layout.scatter(&tensor.repeat(layout.members()));
+        let input = self.interface.input();
         slots
             .iter()
             .map(|slots| {
@@ -58,12 +70,15 @@ impl<'p> Client<'p> {
             .collect()
     }
 
-    /// Decrypts one result to the output tensor; members that are still apart are averaged.
+    /// Decrypts one result to the output tensor, with every digit; members that are still apart are averaged.
+    ///
+    /// Digits below the noise give the secret key away to whoever gets them and the ciphertexts.
     ///
     /// # Errors
     /// If there are not as many ciphertexts as the output layout has.
-    pub fn decrypt(&self, result: &[Ciphertext]) -> Result<Vec<f64>, ClientError> {
-        let expected = self.program.output_layout().n_cts();
+    pub fn decrypt_raw(&self, result: &[Ciphertext]) -> Result<Vec<f64>, ClientError> {
+        let layout = self.interface.output_layout();
+        let expected = layout.n_cts();
         if result.len() != expected {
             return Err(ClientError::ResultCount { found: result.len(), expected });
         }
@@ -71,28 +86,30 @@ impl<'p> Client<'p> {
             .iter()
             .map(|ciphertext| self.key.decrypt(&self.context, ciphertext))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(output_tensor(self.program, &slots))
+        Ok(average_members(layout, &layout.gather(&slots)))
     }
 }
 
-/// The slots of a program's input for one tensor.
-fn input_slots(program: &CheckedProgram, tensor: &[f64]) -> Result<Vec<Vec<f64>>, ClientError> {
-    let layout = program.input_layout();
+/// What a program takes for one input: the preprocessing of the model, in the one place where front ends find it.
+///
+/// # Errors
+/// If the input has another size than the program's.
+pub fn prepare(interface: &Interface, raw: Raw<'_>) -> Result<Vec<f64>, ClientError> {
+    let layout = interface.input_layout();
+    check_length(raw.len(), layout)?;
+    Ok(interface.input().preprocessing.tensor(raw, layout.shape().channels as usize))
+}
+
+fn check_length(found: usize, layout: &Layout) -> Result<(), ClientError> {
     let expected = layout.shape().len();
-    if tensor.len() != expected {
-        return Err(ClientError::TensorLength { found: tensor.len(), expected });
+    match found == expected {
+        true => Ok(()),
+        false => Err(ClientError::TensorLength { found, expected }),
     }
-    Ok(layout.scatter(&tensor.repeat(layout.members())))
-}
-
-/// The output tensor in the slots of a result; members that are still apart are averaged.
-fn output_tensor(program: &CheckedProgram, slots: &[Vec<f64>]) -> Vec<f64> {
-    average_members(program, &program.output_layout().gather(slots))
 }
 
 /// The mean over members of a tensor in (member, channel, y, x) order.
-pub fn average_members(program: &CheckedProgram, all: &[f64]) -> Vec<f64> {
-    let layout = program.output_layout();
+pub fn average_members(layout: &Layout, all: &[f64]) -> Vec<f64> {
     let (len, members) = (layout.shape().len(), layout.members());
     (0..len).map(|i| (0..members).map(|m| all[m * len + i]).sum::<f64>() / members as f64).collect()
 }

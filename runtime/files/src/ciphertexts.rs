@@ -8,7 +8,7 @@
 
 use std::io::{Read, Write};
 
-use fhe_bytecode::{Fingerprint, Level, Scale};
+use fhe_bytecode::{Fingerprint, InputSpec, Interface, Level, Scale};
 
 use super::codec::{BodyReader, BodyWriter, bad_field, residue_bytes};
 use super::error::FormatError;
@@ -60,6 +60,22 @@ pub struct Expected {
     pub level: Level,
     /// Scale of every ciphertext.
     pub scale: Scale,
+}
+
+impl Expected {
+    /// Encrypted inputs of the program.
+    pub fn input(interface: &Interface) -> Self {
+        let InputSpec { level, scale, .. } = *interface.input();
+        let n_ciphertexts = interface.input_layout().n_cts();
+        Self { program: interface.program(), role: Role::Input, n_ciphertexts, level, scale }
+    }
+
+    /// Encrypted results of the program.
+    pub fn result(interface: &Interface) -> Self {
+        let (level, scale) = (interface.output_level(), interface.output_scale());
+        let n_ciphertexts = interface.output_layout().n_cts();
+        Self { program: interface.program(), role: Role::Result, n_ciphertexts, level, scale }
+    }
 }
 
 /// A ciphertext as stored: fresh ones keep half of themselves as a seed.

@@ -2,8 +2,8 @@
 //!
 //! PNG and JPEG images, NumPy arrays (`.npy`, `.npz`), CSV tables, CIFAR-10 binary batches and idx files (as MNIST
 //! ships them), each also gzipped. A file is read once into [`Samples`]; [`Samples::tensor`] gives one sample as
-//! `f64` values in `[channel, y, x]` order. Pixels (bytes) are scaled to [0, 1] and then normalized by
-//! [`Normalization`]; floating-point values and CSV numbers are taken as model inputs as they are.
+//! `f64` values in `[channel, y, x]` order. Pixels (bytes) go through the model's
+//! [`Preprocessing`](fhe_bytecode::Preprocessing); other numbers are model inputs as they are.
 //!
 //! Whatever the bytes, reading gives an error and never a panic, and allocates no more than a small multiple of the
 //! file (after decompression, which is bounded).
@@ -25,7 +25,7 @@ use std::path::Path;
 
 pub use error::{InputError, InputErrorKind};
 pub use labels::{decode_labels, read_labels};
-pub use samples::{Normalization, Samples};
+pub use samples::Samples;
 pub use shape::ImageShape;
 
 /// Reads every sample of `path` for a model that takes tensors of `shape`.

@@ -1,15 +1,8 @@
 //! The samples of one file, and the preprocessing that turns one into model input.
 
-use crate::{ImageShape, InputErrorKind};
+use fhe_bytecode::{Preprocessing, Raw};
 
-/// Per-channel normalization of pixels: `(pixel / 255 - mean) / std`. Empty vectors mean zero and one.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Normalization {
-    /// Mean of each channel on the scale of [0, 1].
-    pub mean: Vec<f64>,
-    /// Standard deviation of each channel on the scale of [0, 1].
-    pub std: Vec<f64>,
-}
+use crate::{ImageShape, InputErrorKind};
 
 /// All samples of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,36 +46,34 @@ impl Samples {
         self.labels.as_ref()?.get(index).copied()
     }
 
-    /// Sample `index` as model input in `[channel, y, x]` order.
+    /// Sample `index` as its file has it, in `[channel, y, x]` order.
     ///
     /// # Errors
-    /// If there is no such sample, or the normalization is for another number of channels.
-    pub fn tensor(&self, index: usize, normalization: &Normalization) -> Result<Vec<f64>, InputErrorKind> {
+    /// If there is no such sample.
+    pub fn raw(&self, index: usize) -> Result<Raw<'_>, InputErrorKind> {
         let n_samples = self.len();
         if index >= n_samples {
             return Err(InputErrorKind::NoSuchSample { index, n_samples });
         }
         let n = self.shape.n_values();
         let range = index * n..(index + 1) * n;
-        match &self.values {
-            Values::Numbers(numbers) => Ok(numbers[range].to_vec()),
-            Values::Pixels(pixels) => self.normalized(&pixels[range], normalization),
-        }
+        Ok(match &self.values {
+            Values::Numbers(numbers) => Raw::Numbers(&numbers[range]),
+            Values::Pixels(pixels) => Raw::Pixels(&pixels[range]),
+        })
     }
 
-    fn normalized(&self, pixels: &[u8], by: &Normalization) -> Result<Vec<f64>, InputErrorKind> {
-        for given in [&by.mean, &by.std] {
+    /// Sample `index` as model input in `[channel, y, x]` order.
+    ///
+    /// # Errors
+    /// If there is no such sample, or the preprocessing is for another number of channels.
+    pub fn tensor(&self, index: usize, preprocessing: &Preprocessing) -> Result<Vec<f64>, InputErrorKind> {
+        let raw = self.raw(index)?;
+        for given in [&preprocessing.mean, &preprocessing.std] {
             if !given.is_empty() && given.len() != self.shape.channels {
                 return Err(InputErrorKind::WrongNormalization { found: given.len(), wanted: self.shape });
             }
         }
-        let plane = self.shape.height * self.shape.width;
-        let normalize = |(i, &pixel): (usize, &u8)| {
-            let channel = i / plane;
-            let mean = by.mean.get(channel).copied().unwrap_or(0.0);
-            let std = by.std.get(channel).copied().unwrap_or(1.0);
-            (f64::from(pixel) / 255.0 - mean) / std
-        };
-        Ok(pixels.iter().enumerate().map(normalize).collect())
+        Ok(preprocessing.tensor(raw, self.shape.channels))
     }
 }

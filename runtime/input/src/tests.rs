@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use fhe_bytecode::Preprocessing;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use image::{ImageFormat, RgbImage};
@@ -17,7 +18,7 @@ const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 4 };
 /// Reading `data` under `name` gives the tensor 0, 1, 2, … / 255 for the first sample.
 fn check_pixels(data: &[u8], name: &str, shape: ImageShape) {
     let samples = decode_samples(data, Path::new(name), shape).unwrap();
-    let tensor = samples.tensor(0, &Normalization::default()).unwrap();
+    let tensor = samples.tensor(0, &Preprocessing::default()).unwrap();
     let expected: Vec<f64> = (0..shape.n_values()).map(|i| i as f64 / 255.0).collect();
     assert_eq!(tensor, expected, "{name}");
 }
@@ -131,7 +132,7 @@ fn signals_of_one_row_are_read_in_the_shape_of_their_model() {
 fn npy_floats_are_model_inputs_as_they_are() {
     let values: Vec<f32> = (0..24).map(|i| i as f32 - 7.5).collect();
     let samples = decode_samples(&npy(&[3, 2, 4], &values), Path::new("a.npy"), SHAPE).unwrap();
-    let ignored = Normalization { mean: vec![1.0; 3], std: vec![2.0; 3] };
+    let ignored = Preprocessing { mean: vec![1.0; 3], std: vec![2.0; 3] };
     assert_eq!(samples.tensor(0, &ignored).unwrap()[1], -6.5);
 }
 
@@ -225,7 +226,7 @@ fn cifar_batch_gives_images_and_labels() {
     let shape = ImageShape::new(3, 32, 32);
     let samples = decode_samples(&cifar(), Path::new("batch.bin"), shape).unwrap();
     assert_eq!((samples.len(), samples.label(1)), (2, Some(1)));
-    let normalization = Normalization { mean: vec![0.5; 3], std: vec![0.25; 3] };
+    let normalization = Preprocessing { mean: vec![0.5; 3], std: vec![0.25; 3] };
     assert_eq!(samples.tensor(1, &normalization).unwrap()[255], 2.0);
     check_error(&cifar()[1..], "batch.bin", shape, "no multiple of 3073");
 }
@@ -234,7 +235,7 @@ fn cifar_batch_gives_images_and_labels() {
 fn csv_rows_may_end_in_a_label() {
     let shape = ImageShape::new(1, 1, 3);
     let samples = decode_samples(b"a,b,c,class\n1,2,3,7\n4,5,6.5,8\n", Path::new("a.csv"), shape).unwrap();
-    assert_eq!(samples.tensor(1, &Normalization::default()).unwrap(), [4.0, 5.0, 6.5]);
+    assert_eq!(samples.tensor(1, &Preprocessing::default()).unwrap(), [4.0, 5.0, 6.5]);
     assert_eq!(samples.label(1), Some(8));
     check_error(b"1,2\n3,4\n", "a.csv", shape, "2 rows of 2 numbers");
     check_error(b"1,2,3\n3,x,4\n", "a.csv", shape, "line 2: \"x\"");
@@ -245,7 +246,7 @@ fn csv_rows_may_end_in_a_label() {
 #[test]
 fn sample_beyond_the_end_is_an_error() {
     let samples = decode_samples(&idx(), Path::new("i"), ImageShape::new(1, 2, 3)).unwrap();
-    let error = samples.tensor(2, &Normalization::default()).unwrap_err().to_string();
+    let error = samples.tensor(2, &Preprocessing::default()).unwrap_err().to_string();
     assert_eq!(error, "sample 2 does not exist: the file has 2");
 }
 

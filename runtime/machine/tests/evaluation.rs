@@ -54,7 +54,7 @@ fn options(memory: u64) -> Options {
 fn check(program: &CheckedProgram) {
     let run = setup(program);
     let values: Vec<f64> = (0..32).map(|i| value(i + 500)).collect();
-    let client = Client::new(program, run.context.clone(), setup(program).key).unwrap();
+    let client = Client::new(Arc::new(program.interface()), run.context.clone(), setup(program).key).unwrap();
     let fresh = client.encrypt(&values, &mut SeedSource::deterministic(5)).unwrap();
     let mut results = Vec::new();
     let plenty = session(program, &run, 1 << 40).memory();
@@ -71,7 +71,7 @@ fn check(program: &CheckedProgram) {
     }
     // Cached or not, the bits are the same.
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
-    let found = client.decrypt(&results[0]).unwrap();
+    let found = client.decrypt_raw(&results[0]).unwrap();
     for (found, expected) in found.iter().zip(expected(&values)) {
         assert!((found - expected).abs() < 1e-3, "{found} instead of {expected}");
     }
@@ -99,7 +99,7 @@ fn complex_diagonals_agree_with_direct_evaluation() {
 /// Plaintexts encoded by each of two evaluations on one thread: two may encode the same one at the same time.
 fn n_encoded(program: &CheckedProgram) -> [u64; 2] {
     let run = setup(program);
-    let client = Client::new(program, run.context.clone(), setup(program).key).unwrap();
+    let client = Client::new(Arc::new(program.interface()), run.context.clone(), setup(program).key).unwrap();
     let fresh = client.encrypt(&[0.25; 32], &mut SeedSource::deterministic(5)).unwrap();
     let session = session(program, &run, 1 << 40);
     let run = || session.evaluate(input(&run, &fresh), &Cancel::default(), &Silent).unwrap().1.n_encoded;
@@ -131,7 +131,8 @@ fn equal_weights_are_encoded_once_per_mask() {
 fn one_and_many_threads_give_the_same_bits() {
     let program = toy_program(Packing::Packed);
     let run = setup(&program);
-    let client = Client::new(&program, run.context.clone(), setup(&program).key).unwrap();
+    let client =
+        Client::new(Arc::new(program.interface()), run.context.clone(), setup(&program).key).unwrap();
     let fresh = client.encrypt(&[0.25; 32], &mut SeedSource::deterministic(5)).unwrap();
     let with = |n_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
@@ -163,7 +164,8 @@ fn too_little_memory_is_said_before_the_work() {
 fn input_at_another_level_or_of_another_size_is_refused() {
     let program = toy_program(Packing::Packed);
     let run = setup(&program);
-    let client = Client::new(&program, run.context.clone(), setup(&program).key).unwrap();
+    let client =
+        Client::new(Arc::new(program.interface()), run.context.clone(), setup(&program).key).unwrap();
     let mut seeds = SeedSource::deterministic(5);
     assert!(matches!(
         client.encrypt(&[0.0; 31], &mut seeds),
@@ -184,7 +186,7 @@ fn two_clients_share_every_plaintext_and_get_the_bits_they_would_get_alone() {
     let fresh: Vec<_> = [1, 2]
         .map(|seed| {
             let Run { context, key, .. } = setup_with(&program, seed);
-            let client = Client::new(&program, context, key).unwrap();
+            let client = Client::new(Arc::new(program.interface()), context, key).unwrap();
             client.encrypt(&[0.25; 32], &mut SeedSource::deterministic(5 + seed)).unwrap()
         })
         .into();
@@ -215,7 +217,8 @@ fn keys_ciphertexts_and_programs_that_do_not_belong_together_are_refused() {
     let program = toy_program(Packing::Packed);
     let (mine, other) = (setup_with(&program, 1), setup_with(&program, 2));
     let session = session(&program, &mine, 1 << 40);
-    let client = Client::new(&program, mine.context.clone(), setup(&program).key).unwrap();
+    let client =
+        Client::new(Arc::new(program.interface()), mine.context.clone(), setup(&program).key).unwrap();
     let fresh = client.encrypt(&[0.0; 32], &mut SeedSource::deterministic(5)).unwrap();
     assert!(matches!(evaluate(&session, input(&other, &fresh)), Err(VmError::WrongKey { .. })));
     let mut spec = program.spec().clone();
@@ -250,7 +253,8 @@ fn cancelled_evaluation_ends_before_the_next_layer() {
     }
     let program = toy_program(Packing::Packed);
     let run = setup(&program);
-    let client = Client::new(&program, run.context.clone(), setup(&program).key).unwrap();
+    let client =
+        Client::new(Arc::new(program.interface()), run.context.clone(), setup(&program).key).unwrap();
     let fresh = client.encrypt(&[0.0; 32], &mut SeedSource::deterministic(5)).unwrap();
     let session = session(&program, &run, 1 << 40);
     let cancel = Cancel::default();

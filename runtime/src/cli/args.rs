@@ -79,7 +79,7 @@ pub(crate) enum Command {
     /// Measure evaluation time, memory and error
     #[command(after_help = "Example:\n  fhe-run bench model.fhebc --runs 5 --format json")]
     Bench(Bench),
-    /// Say what a program, key or ciphertext file is
+    /// Say what a program, interface, key or ciphertext file is
     #[command(after_help = "Example:\n  fhe-run info me.evk")]
     Info(Info),
     /// Print a completion script for a shell
@@ -94,7 +94,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Keygen {
-    /// Program to make keys for
+    /// Program to make keys for, or its interface (.fhei)
     pub program: PathBuf,
     /// New file for the secret key; never overwritten, readable by you only
     #[arg(long, value_name = "FILE")]
@@ -110,7 +110,7 @@ pub(crate) struct Keygen {
 
 #[derive(Debug, Args)]
 pub(crate) struct Encrypt {
-    /// Program the input is for
+    /// Program the input is for, or its interface (.fhei)
     pub program: PathBuf,
     #[command(flatten)]
     pub input: InputArgs,
@@ -144,7 +144,7 @@ pub(crate) struct Eval {
 
 #[derive(Debug, Args)]
 pub(crate) struct Decrypt {
-    /// Program that made the result
+    /// Program that made the result, or its interface (.fhei)
     pub program: PathBuf,
     /// Encrypted results
     pub ciphertexts: PathBuf,
@@ -207,7 +207,7 @@ pub(crate) struct Bench {
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// Program (.fhebc), key or ciphertext file
+    /// Program (.fhebc), interface (.fhei), key or ciphertext file
     pub file: PathBuf,
     /// How to print the result
     #[arg(long, value_enum, default_value_t = TextFormat::Text)]

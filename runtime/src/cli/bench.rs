@@ -20,7 +20,7 @@ use crate::trial::Trial;
 pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
-    let sample = samples::load_one(&program.checked, &args.sample)?;
+    let sample = samples::load_one(&program.interface, &args.sample)?;
     let n_evaluations = (args.warmup + args.runs) as usize;
     let options = Options { memory: memory_budget(&args.run), n_evaluations };
     let mut seeds = SeedSource::os();

@@ -19,7 +19,7 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
     show::check_args(&args.show)?;
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
-    let inputs = samples::load(&program.checked, &args.input)?;
+    let inputs = samples::load(&program.interface, &args.input)?;
     let options = Options { memory: memory_budget(&args.run), n_evaluations: inputs.len() };
     let mut seeds = SeedSource::os();
     let trial = Trial::new(&program.checked, options, &mut seeds)?;
@@ -36,7 +36,7 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
     let scores: Vec<_> = outcomes.iter().map(|outcome| outcome.decrypted.clone()).collect();
     let seconds: f64 = outcomes.iter().map(|outcome| outcome.eval_seconds).sum();
     report_profile(&args.run, &Profile::joined(outcomes.into_iter().map(|o| o.profile).collect()))?;
-    show::show(&program.checked, &scores, &labels, &args.show)?;
+    show::show(&program.interface, &scores, &labels, &args.show)?;
     if !quiet {
         eprintln!("evaluated in {:.2} s per input", seconds / inputs.len() as f64);
     }
@@ -47,7 +47,7 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
 pub(crate) fn demo(args: &Demo, quiet: bool) -> Result<(), CliError> {
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
-    let sample = samples::load_one(&program.checked, &args.sample)?;
+    let sample = samples::load_one(&program.interface, &args.sample)?;
     let bar = Bar::new("evaluating", quiet);
     let report = run_demo(&program.checked, &sample.tensor, sample.label, memory_budget(&args.run), &bar)?;
     drop(bar);
@@ -82,7 +82,8 @@ pub fn run_demo(
     let mut seeds = SeedSource::os();
     let trial = Trial::new(program, Options { memory, n_evaluations: 1 }, &mut seeds)?;
     let outcome = trial.run(tensor, &mut seeds, observer)?;
-    let predictions = show::predictions(program, std::slice::from_ref(&outcome.decrypted), &[label], 5);
+    let predictions =
+        show::predictions(trial.interface(), std::slice::from_ref(&outcome.decrypted), &[label], 5);
     let table: String = predictions.iter().map(show::text).collect();
     let text = format!("{table}\n{}", summary(program, &trial, &outcome));
     let json = serde_json::json!({

@@ -1,19 +1,26 @@
 //! `fhe-run info`: what a file is.
 
+use std::io::Read;
+
+use fhe_bytecode::Interface;
+use fhe_bytecode::codec::INTERFACE_MAGIC;
 use fhe_files::Kind;
 use serde_json::{Value, json};
 
 use super::args::{Info, TextFormat};
 use super::error::CliError;
 use super::print;
-use super::program::Program;
+use super::program::{Contract, Program};
 use super::show::pretty;
 use crate::store::{kind_of, read_header};
 
-/// Describes a program, key or ciphertext file.
+/// Describes a program, interface, key or ciphertext file.
 pub(crate) fn info(args: &Info) -> Result<(), CliError> {
     let fields = match kind_of(&args.file)? {
         Some(kind) => describe_file(args, kind)?,
+        None if begins_with(args, &INTERFACE_MAGIC)? => {
+            describe_interface(&Contract::load(&args.file)?.interface, "an interface")
+        }
         None => describe_program(&Program::load(&args.file)?),
     };
     match args.format {
@@ -39,15 +46,22 @@ fn describe_file(args: &Info, kind: Kind) -> Result<Fields, CliError> {
     ])
 }
 
-fn describe_program(program: &Program) -> Fields {
-    let (spec, params) = (program.checked.spec(), program.checked.params());
+fn begins_with(args: &Info, magic: &[u8]) -> Result<bool, CliError> {
+    let mut first = Vec::new();
+    let read = std::fs::File::open(&args.file).and_then(|file| file.take(8).read_to_end(&mut first));
+    read.map_err(|cause| CliError::ReadProgram { path: args.file.clone(), cause })?;
+    Ok(first == magic)
+}
+
+fn describe_interface(interface: &Interface, kind: &str) -> Fields {
+    let (spec, params) = (interface.spec(), interface.params());
     vec![
-        ("kind", json!("a program")),
-        ("program", json!(program.fingerprint.to_string())),
+        ("kind", json!(kind)),
+        ("program", json!(interface.program().to_string())),
         ("parameters", json!(params.fingerprint().to_string())),
-        ("input", json!(program.checked.input_layout().shape().to_string())),
-        ("input_ciphertexts", json!(program.checked.input_layout().n_cts())),
-        ("output", json!(program.checked.output_layout().shape().to_string())),
+        ("input", json!(interface.input_layout().shape().to_string())),
+        ("input_ciphertexts", json!(interface.input_layout().n_cts())),
+        ("output", json!(interface.output_layout().shape().to_string())),
         ("labels", json!(spec.output.labels.len())),
         ("n", json!(params.n())),
         ("levels", json!(params.max_level().0)),
@@ -55,11 +69,8 @@ fn describe_program(program: &Program) -> Fields {
         ("log2_pq", json!(params.log2_pq())),
         ("security_cap_log2_pq", json!(params.security_cap())),
         ("insecure", json!(!params.is_secure())),
-        ("layers", json!(spec.layers.len())),
-        ("instructions", json!(spec.instructions.len())),
         ("rotation_keys", json!(spec.rotation_keys.len())),
-        ("key_bytes", json!(program.checked.key_bytes())),
-        ("working_bytes", json!(program.checked.peak_bytes())),
+        ("key_bytes", json!(interface.key_bytes())),
         // From here on the word of whoever wrote the file.
         ("claimed_model", json!(spec.origin.model)),
         ("claimed_producer", json!(spec.origin.producer)),
@@ -67,6 +78,20 @@ fn describe_program(program: &Program) -> Fields {
         ("claimed_seconds", json!(spec.prediction.seconds)),
         ("claimed_max_abs_error", json!(spec.prediction.max_abs_error)),
     ]
+}
+
+/// A program is its interface and the work behind it.
+fn describe_program(program: &Program) -> Fields {
+    let spec = program.checked.spec();
+    let work = [
+        ("layers", json!(spec.layers.len())),
+        ("instructions", json!(spec.instructions.len())),
+        ("working_bytes", json!(program.checked.peak_bytes())),
+    ];
+    let mut fields = describe_interface(&program.interface, "a program");
+    let at = fields.iter().position(|(name, _)| *name == "rotation_keys").unwrap_or(fields.len());
+    fields.splice(at..at, work);
+    fields
 }
 
 /// One line per field.

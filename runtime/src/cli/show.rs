@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::Interface;
 use fhe_host::Content;
 
 use super::args::{ResultFormat, ShowArgs};
@@ -21,7 +21,7 @@ pub(crate) fn check_args(args: &ShowArgs) -> Result<(), CliError> {
 
 /// Shows or writes the scores of each input, with its true class where known.
 pub(crate) fn show(
-    program: &CheckedProgram,
+    interface: &Interface,
     scores: &[Vec<f64>],
     labels: &[Option<usize>],
     args: &ShowArgs,
@@ -29,7 +29,7 @@ pub(crate) fn show(
     if args.raw {
         complain("warning: unrounded decrypted values must never reach the server (docs/security.md)");
     }
-    let predictions = predictions(program, scores, labels, args.top);
+    let predictions = predictions(interface, scores, labels, args.top);
     let text = match (args.format, args.raw) {
         (ResultFormat::Text, false) => predictions.iter().map(text).collect::<Vec<_>>().join("\n"),
         (ResultFormat::Text, true) => scores.iter().map(|row| raw_text(row)).collect::<Vec<_>>().join("\n"),
@@ -50,12 +50,12 @@ pub(crate) fn show(
 
 /// The best classes of each input, rounded to what the predicted error supports.
 pub(crate) fn predictions(
-    program: &CheckedProgram,
+    interface: &Interface,
     scores: &[Vec<f64>],
     labels: &[Option<usize>],
     n_top: usize,
 ) -> Vec<Prediction> {
-    let spec = program.spec();
+    let spec = interface.spec();
     let decimals = decimals_for_error(spec.prediction.max_abs_error);
     let one = |(row, label): (&Vec<f64>, &Option<usize>)| {
         let mut prediction = Prediction::new(row, &spec.output.labels, n_top, decimals);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fhe_ckks::{Context, key_request};
 use fhe_client::{Client, ClientError};
-use fhe_files::{Ciphertexts, Kind, Stored};
+use fhe_files::{Ciphertexts, Expected, Kind, Stored};
 use fhe_host::WriteError;
 use fhe_host::memory::peak_rss_bytes;
 use fhe_host::show_bytes;
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::args::{Decrypt, Encrypt, Eval, Keygen};
 use super::error::CliError;
-use super::program::Program;
+use super::program::{Contract, Program};
 use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
 use super::{samples, show, sum_up};
@@ -23,17 +23,17 @@ use crate::store::{self, FileError, FileErrorKind};
 
 /// Makes a secret key and evaluation keys.
 pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
-    let program = Program::load(&args.program)?;
+    let program = Contract::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
     different(&args.secret_key, &args.eval_keys)?;
     if args.secret_key.exists() {
         let kind = FileErrorKind::Write(WriteError::Exists);
         return Err(FileError { path: args.secret_key.clone(), kind }.into());
     }
-    let context = Context::new(program.checked.params().clone())?;
+    let context = Context::new(program.interface.params().clone())?;
     let mut seeds = SeedSource::os();
     let key = SecretKey::generate(&context, &mut seeds)?;
-    let request = key_request(&context, &program.checked);
+    let request = key_request(&context, &*program.interface);
     let bar = Bar::new("making keys", quiet);
     let mut progress = |part| bar.set(part, format!("of {} keys", request.len()));
     store::generate_evaluation_keys(&args.eval_keys, &context, &key, &request, &mut seeds, &mut progress)?;
@@ -60,8 +60,8 @@ pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
 
 /// Encrypts inputs.
 pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
-    let program = Program::load(&args.program)?;
-    let inputs = samples::load(&program.checked, &args.input)?;
+    let program = Contract::load(&args.program)?;
+    let inputs = samples::load(&program.interface, &args.input)?;
     let (context, client) = client(&program, &args.secret_key)?;
     let mut seeds = SeedSource::os();
     let samples = inputs
@@ -70,7 +70,7 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
         .collect::<Result<Vec<Vec<Stored>>, ClientError>>()?;
     let n_samples = samples.len();
     let ciphertexts = Ciphertexts { key_id: client.key().id(), samples };
-    store::write_ciphertexts(&args.output, &context, &program.expected_input(), &ciphertexts)?;
+    store::write_ciphertexts(&args.output, &context, &Expected::input(&program.interface), &ciphertexts)?;
     let words = format!("{}: {n_samples} encrypted input(s)", args.output.display());
     let fields = json!({ "output": args.output, "inputs": n_samples, "key": client.key().id().to_string() });
     sum_up(args.summary.format, quiet, &words, &fields)
@@ -88,7 +88,7 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     let context = Context::new(program.checked.params().clone())?;
     let memory = memory_budget(&args.run);
     check_memory(&program.checked, memory)?;
-    let inputs = store::read_ciphertexts(&args.ciphertexts, &context, &program.expected_input())?;
+    let inputs = store::read_ciphertexts(&args.ciphertexts, &context, &Expected::input(&program.interface))?;
     let key_id = store::read_header(&args.eval_keys, Kind::EvaluationKeys)?.key_id;
     if inputs.key_id != key_id {
         return Err(VmError::WrongKey { found: inputs.key_id, expected: key_id }.into());
@@ -112,7 +112,7 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     let seconds: f64 = profiles.iter().map(|profile| profile.total_seconds).sum();
     report_profile(&args.run, &Profile::joined(profiles))?;
     let ciphertexts = Ciphertexts { key_id, samples: results };
-    store::write_ciphertexts(&args.output, &context, &program.expected_result(), &ciphertexts)?;
+    store::write_ciphertexts(&args.output, &context, &Expected::result(&program.interface), &ciphertexts)?;
     let words = format!(
         "{}: {n_evaluations} encrypted result(s), evaluated in {seconds:.2} s",
         args.output.display()
@@ -130,9 +130,10 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
 /// Decrypts results.
 pub(crate) fn decrypt(args: &Decrypt) -> Result<(), CliError> {
     show::check_args(&args.show)?;
-    let program = Program::load(&args.program)?;
+    let program = Contract::load(&args.program)?;
     let (context, client) = client(&program, &args.secret_key)?;
-    let results = store::read_ciphertexts(&args.ciphertexts, &context, &program.expected_result())?;
+    let results =
+        store::read_ciphertexts(&args.ciphertexts, &context, &Expected::result(&program.interface))?;
     if results.key_id != client.key().id() {
         let kind = FileErrorKind::WrongKey { found: results.key_id, expected: client.key().id() };
         return Err(FileError { path: args.ciphertexts.clone(), kind }.into());
@@ -142,11 +143,11 @@ pub(crate) fn decrypt(args: &Decrypt) -> Result<(), CliError> {
         .into_iter()
         .map(|sample| {
             let sample: Vec<_> = sample.into_iter().map(|stored| stored.expand(&context)).collect();
-            client.decrypt(&sample)
+            client.decrypt_raw(&sample)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let labels = vec![None; scores.len()];
-    show::show(&program.checked, &scores, &labels, &args.show)
+    show::show(&program.interface, &scores, &labels, &args.show)
 }
 
 /// Refuses one file for two purposes.
@@ -158,12 +159,9 @@ fn different(a: &Path, b: &Path) -> Result<(), CliError> {
     }
 }
 
-fn client<'p>(
-    program: &'p Program,
-    secret_key: &Path,
-) -> Result<(std::sync::Arc<Context>, Client<'p>), CliError> {
-    let context = Context::new(program.checked.params().clone())?;
+fn client(program: &Contract, secret_key: &Path) -> Result<(Arc<Context>, Client), CliError> {
+    let context = Context::new(program.interface.params().clone())?;
     let key = store::read_secret_key(secret_key, &context)?;
-    let client = Client::new(&program.checked, context.clone(), key)?;
+    let client = Client::new(program.interface.clone(), context.clone(), key)?;
     Ok((context, client))
 }

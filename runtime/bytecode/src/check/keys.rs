@@ -1,7 +1,8 @@
 //! The keys that a program lists against those it uses.
 
 use super::error::Fault;
-use super::{CheckError, CheckErrors, MAX_ERRORS, Place};
+use super::{CheckError, CheckErrors, CheckedProgram, MAX_ERRORS, Place};
+use crate::interface::Interface;
 use crate::params::Level;
 use crate::program::{ProgramSpec, RotationKey};
 use crate::rotation::Rotation;
@@ -16,6 +17,22 @@ pub struct Keys {
     pub relin: Option<Level>,
     /// Highest level of a conjugation.
     pub conjugation: Option<Level>,
+}
+
+impl From<&CheckedProgram> for Keys {
+    fn from(program: &CheckedProgram) -> Self {
+        let spec = program.spec();
+        let (relin, conjugation) = (spec.relin_level, spec.conjugation_level);
+        Self { rotations: spec.rotation_keys.clone(), relin, conjugation }
+    }
+}
+
+impl From<&Interface> for Keys {
+    fn from(interface: &Interface) -> Self {
+        let spec = interface.spec();
+        let (relin, conjugation) = (spec.relin_level, spec.conjugation_level);
+        Self { rotations: spec.rotation_keys.clone(), relin, conjugation }
+    }
 }
 
 /// Compares the keys that a program lists with those it uses.

@@ -5,6 +5,7 @@
 
 mod display;
 mod instruction;
+mod preprocessing;
 
 use crate::constants::Constants;
 use crate::ids::LayoutId;
@@ -17,6 +18,7 @@ use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 
 pub use instruction::{Instruction, Op};
+pub use preprocessing::{Preprocessing, Raw};
 
 /// A program as written by a compiler or read from a file; not yet checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,16 +111,6 @@ impl std::fmt::Display for Interval {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "[{}, {}]", self.low, self.high)
     }
-}
-
-/// Values in [0, 1] become (value - mean) / std, channel by channel; empty lists leave them alone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Preprocessing {
-    /// Mean of each channel.
-    pub mean: Vec<f64>,
-    /// Standard deviation of each channel.
-    pub std: Vec<f64>,
 }
 
 /// The encrypted output.

@@ -62,8 +62,9 @@ impl Sound {
     }
 
     /// The secret key that a client uses; any will do.
-    fn client(&self, key: SecretKey) -> Result<Client<'_>, String> {
-        Client::new(&self.program, Arc::clone(&self.context), key).map_err(|e| e.to_string())
+    fn client(&self, key: SecretKey) -> Result<Client, String> {
+        Client::new(Arc::new(self.program.interface()), Arc::clone(&self.context), key)
+            .map_err(|e| e.to_string())
     }
 
     fn input(&self) -> Vec<f64> {
@@ -140,7 +141,7 @@ impl Target for SecretKeys {
         // An error is an answer; a panic is not.
         let Ok(fresh) = client.encrypt(&sound.input(), &mut seeds) else { return Ok(()) };
         let full: Vec<_> = fresh.iter().map(|c| c.expand(&sound.context)).collect();
-        let _ = client.decrypt(&full);
+        let _ = client.decrypt_raw(&full);
         Ok(())
     }
 }
@@ -193,7 +194,7 @@ impl Target for EvaluationKeyFiles {
         let ciphertexts = Input::new(&sound.context, id, ciphertexts);
         let evaluated = session.evaluate(ciphertexts, &Cancel::default(), &Silent);
         let (result, _) = evaluated.map_err(|e| format!("evaluation: {e}"))?;
-        client.decrypt(&result).map(drop).map_err(|e| e.to_string())
+        client.decrypt_raw(&result).map(drop).map_err(|e| e.to_string())
     }
 }
 

@@ -132,7 +132,7 @@ fn evaluate(program: &CheckedProgram, input: &[f64]) -> Result<(), TrialError> {
     let secret = SecretKey::generate(&context, &mut seeds)?;
     let request = key_request(&context, program);
     let keys = secret.evaluation_keys(&context, &request, &mut seeds)?;
-    let client = Client::new(program, Arc::clone(&context), secret)?;
+    let client = Client::new(Arc::new(program.interface()), Arc::clone(&context), secret)?;
     let options = Options { memory: 1 << 30, n_evaluations: 1 };
     let model = Model::new(program, Arc::clone(&context), options)?;
     let session = Session::new(Arc::new(model), Arc::new(keys))?;
@@ -140,7 +140,7 @@ fn evaluate(program: &CheckedProgram, input: &[f64]) -> Result<(), TrialError> {
     let ciphertexts = fresh.iter().map(|ciphertext| ciphertext.expand(&context)).collect();
     let ciphertexts = Input::new(&context, client.key().id(), ciphertexts);
     let (result, _) = session.evaluate(ciphertexts, &Cancel::default(), &Silent)?;
-    Ok(client.decrypt(&result).map(drop)?)
+    Ok(client.decrypt_raw(&result).map(drop)?)
 }
 
 /// The same bytes with the checksum, and the fingerprint if the parameters are sound, made right.

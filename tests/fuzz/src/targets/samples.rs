@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use fhe_input::{ImageShape, Normalization, Samples, decode_samples};
+use fhe_bytecode::Preprocessing;
+use fhe_input::{ImageShape, Samples, decode_samples};
 
 /// Reads an input by the name its file would have.
 pub(super) fn read(input: &[u8], name: &str, shape: ImageShape) -> Option<Samples> {
@@ -13,7 +14,7 @@ pub(super) fn read(input: &[u8], name: &str, shape: ImageShape) -> Option<Sample
 
 /// Takes every sample that there is, and one more.
 pub(super) fn exercise(samples: &Samples, shape: ImageShape) -> Result<(), String> {
-    let by = Normalization { mean: vec![0.5; shape.channels], std: vec![0.25; shape.channels] };
+    let by = Preprocessing { mean: vec![0.5; shape.channels], std: vec![0.25; shape.channels] };
     for index in 0..samples.len().min(1000) {
         let tensor = samples.tensor(index, &by).map_err(|e| e.to_string())?;
         if tensor.len() != shape.n_values() || tensor.iter().any(|v| !v.is_finite()) {

@@ -10,7 +10,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use fhe_input::{ImageShape, Normalization, read_labels, read_samples};
+use fhe_bytecode::Preprocessing;
+use fhe_input::{ImageShape, read_labels, read_samples};
 use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
 use fhe_secret::SeedSource;
@@ -160,14 +161,14 @@ fn samples(args: &Args, model: &Imported) -> Result<Vec<(Vec<f64>, usize)>, Fail
     if let Some(labels) = truth.as_ref().filter(|labels| labels.len() != images.len()) {
         return Err(format!("{} labels for {} images", labels.len(), images.len()).into());
     }
-    let normalization = model
+    let preprocessing = model
         .preprocessing
         .as_ref()
-        .map_or_else(Normalization::default, |p| Normalization { mean: p.mean.clone(), std: p.std.clone() });
+        .map_or_else(Preprocessing::default, |p| Preprocessing { mean: p.mean.clone(), std: p.std.clone() });
     (0..images.len().min(args.limit))
         .map(|i| {
             let class = truth.as_ref().map(|labels| labels[i]).or(images.label(i));
-            Ok((images.tensor(i, &normalization)?, class.ok_or("the images have no classes: give --truth")?))
+            Ok((images.tensor(i, &preprocessing)?, class.ok_or("the images have no classes: give --truth")?))
         })
         .collect()
 }
