@@ -1,8 +1,7 @@
-//! One style for everything the command line says about trouble: what, where, why, and what to do.
+//! Words and remedies for what the compiler refuses; how they look is `fhe_diagnostics`'.
 
-use std::fmt;
-
-use fhe_input::InputError;
+use fhe_diagnostics::remedy;
+pub use fhe_diagnostics::{Diagnostic, Kind, Place};
 use fhec_passes::PassError;
 use indexmap::IndexMap;
 
@@ -11,71 +10,23 @@ use crate::pipeline::BuildError;
 use crate::schedule::ScheduleError;
 use crate::{CompileError, Statistic};
 
-/// Who has to act, which decides the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The model or the request cannot be served.
-    Cannot,
-    /// The command line is wrong.
-    Usage,
-    /// The compiler is wrong.
-    Bug,
-}
-
-impl Kind {
-    /// The exit code: 1 cannot do that, 2 usage, 3 our bug.
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Kind::Cannot => 1,
-            Kind::Usage => 2,
-            Kind::Bug => 3,
-        }
-    }
-}
-
-/// A message for people.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Diagnostic {
-    /// Who has to act.
-    pub kind: Kind,
-    /// What is wrong, in one line.
-    pub what: String,
-    /// The places, each with its own reason and remedy.
-    pub places: Vec<Place>,
-    /// What to do about all of it.
-    pub help: Option<String>,
-}
-
-/// One place something is wrong at.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Place {
-    /// Where.
-    pub at: String,
-    /// Why.
-    pub why: String,
-    /// What to do.
-    pub help: Option<String>,
-}
-
-impl Diagnostic {
-    /// A message without places.
-    pub fn new(kind: Kind, what: impl Into<String>) -> Self {
-        Diagnostic { kind, what: what.into(), places: Vec::new(), help: None }
-    }
-
-    /// The same with a remedy.
-    pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
-
+/// Words for the errors of the compiler.
+pub trait Words {
     /// An import that failed, about the model called `model`.
-    pub fn import(model: &str, error: &ImportError) -> Self {
+    fn import(model: &str, error: &ImportError) -> Diagnostic;
+    /// A compilation that failed, of the model called `model`.
+    fn compile(model: &str, error: &CompileError) -> Diagnostic;
+    /// A pass that failed on the model called `model`.
+    fn pass(model: &str, error: &PassError) -> Diagnostic;
+}
+
+impl Words for Diagnostic {
+    fn import(model: &str, error: &ImportError) -> Self {
         let about = |text: String| format!("{model}: {text}");
         match error {
             ImportError::Io { source, .. } => {
                 Diagnostic::new(Kind::Cannot, about(format!("cannot be read: {source}")))
-                    .with_help("check the name and the permissions of the file")
+                    .with_help(remedy::READ)
             }
             ImportError::Malformed(malformed) => {
                 let found = Diagnostic::new(Kind::Cannot, about(error.to_string()));
@@ -96,13 +47,7 @@ impl Diagnostic {
         }
     }
 
-    /// Images that cannot be used.
-    pub fn input(error: &InputError) -> Self {
-        Diagnostic::new(Kind::Cannot, error.to_string()).with_help(error.kind.help())
-    }
-
-    /// A compilation that failed, of the model called `model`.
-    pub fn compile(model: &str, error: &CompileError) -> Self {
+    fn compile(model: &str, error: &CompileError) -> Self {
         let about =
             |kind: Kind, help: &str| Diagnostic::new(kind, format!("{model}: {error}")).with_help(help);
         match error {
@@ -129,7 +74,7 @@ impl Diagnostic {
             CompileError::Toy { .. } => Diagnostic::new(Kind::Usage, error.to_string())
                 .with_help("add `--toy` if this is only a test"),
             CompileError::Calibration { kind, .. } => {
-                Diagnostic::new(Kind::Cannot, error.to_string()).with_help(kind.help())
+                Diagnostic::new(Kind::Cannot, error.to_string()).with_help(remedy::input(kind))
             }
             CompileError::NoCalibration => Diagnostic::new(Kind::Cannot, error.to_string())
                 .with_help("give a file with at least one image to `--calibrate`"),
@@ -169,8 +114,7 @@ impl Diagnostic {
         }
     }
 
-    /// A pass that failed on the model called `model`.
-    pub fn pass(model: &str, error: &PassError) -> Self {
+    fn pass(model: &str, error: &PassError) -> Self {
         match error {
             PassError::NoSuchPass { name } => {
                 Diagnostic::new(Kind::Usage, format!("there is no pass `{name}`"))
@@ -178,13 +122,6 @@ impl Diagnostic {
             }
             other => Diagnostic::bug(format!("{model}: {other}")),
         }
-    }
-
-    /// Something only we can repair.
-    pub fn bug(what: impl Into<String>) -> Self {
-        Diagnostic::new(Kind::Bug, what).with_help(
-            "this is a bug of fhec: please report it with the model, or with `--print-after` of its passes",
-        )
     }
 }
 
@@ -218,22 +155,6 @@ fn grouped(refusals: &[Refusal]) -> Vec<Place> {
         Place { at, why, help: Some(members[0].reason.help().to_owned()) }
     };
     groups.into_iter().map(place).collect()
-}
-
-impl fmt::Display for Diagnostic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.what)?;
-        for place in &self.places {
-            write!(f, "\n  at {}\n    why:  {}", place.at, place.why)?;
-            if let Some(help) = &place.help {
-                write!(f, "\n    help: {help}")?;
-            }
-        }
-        if let Some(help) = &self.help {
-            write!(f, "\n  help: {help}")?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

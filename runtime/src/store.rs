@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fhe_ckks::{Context, EvaluationKeys, KeyId, KeyRequest};
 use fhe_client::{decode_secret_key, encode_secret_key, secret_key_len};
+use fhe_diagnostics::remedy;
 use fhe_files::{
     Ciphertexts, EvaluationKeysWriter, Expected, FormatError, Header, Kind, decode_ciphertexts,
     decode_evaluation_keys, decode_header, encode_ciphertexts,
@@ -58,13 +59,8 @@ impl FileErrorKind {
     /// What the user can do about it.
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Io(_) | Self::Format(FormatError::Io(_)) => {
-                "check the name and the permissions of the file"
-            }
-            Self::Write(WriteError::Exists) => "choose a new name for the secret key",
-            Self::Write(WriteError::OtherKind) => "choose another name, or remove that file first",
-            Self::Write(WriteError::NoFolder(_)) => "make the folder first",
-            Self::Write(_) => "check the permissions of the folder and the space left on its disk",
+            Self::Io(_) | Self::Format(FormatError::Io(_)) => remedy::READ,
+            Self::Write(error) => remedy::write(error),
             Self::Format(FormatError::WrongKind { .. }) => {
                 "check the order of the arguments; `fhe-run info FILE` says what a file is"
             }

@@ -294,14 +294,17 @@ fn interruption_leaves_no_half_written_file() {
     let mut keygen = Command::new(env!("CARGO_BIN_EXE_fhe-run"))
         .current_dir(folder.0.path())
         .args("keygen toy.fhebc --secret-key me.key --eval-keys me.evk --insecure --quiet".split(' '))
+        .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
     while temporary() == 0 && keygen.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     Command::new("kill").args(["-INT", &keygen.id().to_string()]).status().unwrap();
-    let code = keygen.wait().unwrap().code();
+    let output = keygen.wait_with_output().unwrap();
+    let (code, said) = (output.status.code(), String::from_utf8_lossy(&output.stderr));
     assert_eq!(temporary(), 0);
+    assert!(code != Some(130) || said.contains("interrupted: "), "{said}");
     // A fast machine may have been done before the signal came.
     assert!(code == Some(130) && !folder.path("me.key").exists() || code == Some(0), "{code:?}");
 }

@@ -18,6 +18,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "fhe-bytecode",
             "fhe-ckks",
             "fhe-client",
+            "fhe-diagnostics",
             "fhe-files",
             "fhe-host",
             "fhe-input",
@@ -25,9 +26,10 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "fhe-secret",
         ],
     ),
+    ("fhe-diagnostics", &["fhe-bytecode", "fhe-host", "fhe-input"]),
     ("fhec-ir", &[]),
     ("fhec-passes", &["fhec-ir"]),
-    ("fhec", &["fhe-bytecode", "fhe-host", "fhe-input", "fhec-ir", "fhec-passes"]),
+    ("fhec", &["fhe-bytecode", "fhe-diagnostics", "fhe-host", "fhe-input", "fhec-ir", "fhec-passes"]),
     ("xtask", &[]),
 ];
 
@@ -90,4 +92,5 @@ pub const UNKNOWN: &[(&str, &[&str], &str)] = &[
         &["std::fs", "SecretKey", "println!"],
         "a machine reads no files and knows no secret",
     ),
+    ("runtime/host/src", &["FHEBC", "FHEIF"], "the host knows no format"),
 ];

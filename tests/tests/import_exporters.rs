@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fhec::diagnostics::Diagnostic;
+use fhec::diagnostics::{Diagnostic, Words};
 use fhec::fit::FitSpec;
 use fhec::import::{ImportOptions, Imported, Oracle, import_file};
 use fhec::levels::{LevelsOptions, agreement, analyze};

@@ -6,7 +6,7 @@ mod common;
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
-use fhec::diagnostics::Diagnostic;
+use fhec::diagnostics::{Diagnostic, Words};
 use fhec::import::{ImportError, ImportOptions, Imported, import_bytes, import_file};
 use fhec_tests::models::specimen::specimen;
 use fhec_tests::onnx::OnnxWriter;

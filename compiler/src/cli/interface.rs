@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use fhe_bytecode::codec::{self, DecodeError};
+use fhe_bytecode::codec;
 use fhe_bytecode::{CheckedProgram, Interface};
+use fhe_diagnostics::remedy;
 use fhe_host::Content;
 
 use super::Outcome;
@@ -60,13 +61,8 @@ fn write(path: &Path, interface: &Interface) -> Result<(), Diagnostic> {
 
 fn read(path: &Path) -> Result<Interface, Diagnostic> {
     let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", path.display()));
-    let file = File::open(path).map_err(|e| {
-        cannot(format!("cannot be read: {e}")).with_help("check the name and the permissions of the file")
-    })?;
-    codec::read_interface(file, codec::DEFAULT_LIMIT).map_err(|e| {
-        cannot(e.to_string()).with_help(match e {
-            DecodeError::NotAnInterface => "give a .fhebc file, as `fhec build` writes it",
-            _ => "copy the program again, or compile the model again with `fhec build`",
-        })
-    })
+    let file =
+        File::open(path).map_err(|e| cannot(format!("cannot be read: {e}")).with_help(remedy::READ))?;
+    codec::read_interface(file, codec::DEFAULT_LIMIT)
+        .map_err(|e| cannot(e.to_string()).with_help(remedy::program(&e)))
 }

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use fhec_passes::Config;
 
-use super::output::{complain, print, spinner};
+use fhe_diagnostics::{Bar, complain};
+
+use super::output::print;
 use super::{Outcome, relu};
-use crate::diagnostics::{Diagnostic, Kind};
+use crate::diagnostics::{Diagnostic, Kind, Words};
 use crate::fit::FitSpec;
 use crate::import::{ImportOptions, Imported, Oracle, import_file};
 use crate::levels::{
@@ -91,23 +93,22 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
 
 fn report(path: &Path, args: &Args, quiet: bool) -> Result<ModelLevels, Diagnostic> {
     let name = path.display().to_string();
-    let spinner = spinner(quiet);
-    spinner.set_message(format!("reading {name}"));
+    let bar = Bar::new(&format!("reading {name}"), quiet);
     let mut imported = import_file(path, &ImportOptions { relu: args.relu })
         .map_err(|error| Diagnostic::import(&name, &error))?;
     if !quiet {
-        spinner.suspend(|| imported.notes.iter().for_each(|note| complain(&format!("note: {note}"))));
+        bar.suspend(|| imported.notes.iter().for_each(|note| complain(&format!("note: {note}"))));
     }
     if let Some(degree) = args.degree {
         imported.graph = with_degree(&imported.graph, usize::from(degree))
             .map_err(|e| Diagnostic::bug(format!("{name}: {e}")))?;
     }
-    spinner.set_message(format!("running the passes on {name}"));
+    bar.begin(&format!("running the passes on {name}"));
     let analysis =
         analyze(&name, &imported.graph, &options(args)).map_err(|e| Diagnostic::pass(&name, &e))?;
     let mut report = analysis.report;
     if args.verify {
-        spinner.set_message(format!("comparing with {name}"));
+        bar.begin(&format!("comparing with {name}"));
         report.agreement = verified(path, &name, args, &imported, &analysis.graph, quiet)?;
     }
     Ok(report)

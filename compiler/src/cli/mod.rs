@@ -17,7 +17,8 @@ use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use self::output::complain;
+use fhe_diagnostics::complain;
+
 use crate::diagnostics::Diagnostic;
 
 /// Compiles neural networks with polynomial activations to leveled homomorphic programs.
@@ -26,7 +27,7 @@ use crate::diagnostics::Diagnostic;
     name = "fhec",
     version = VERSION.as_str(),
     arg_required_else_help = true,
-    after_help = "Exit codes: 0 done, 1 cannot do that, 2 usage, 3 a bug in fhec.\n\
+    after_help = "Exit codes: 0 done, 1 cannot do that, 2 usage, 3 a bug in fhec, 130 interrupted.\n\
         Results go to standard output, everything else to standard error. NO_COLOR is respected."
 )]
 struct Cli {
@@ -76,9 +77,7 @@ pub fn command() -> clap::Command {
 pub fn main() -> ExitCode {
     keep_contained_panics_silent();
     // Before the first file is begun: an interrupted process leaves no half-written file behind.
-    if let Err(warning) = fhe_host::exit_on_interrupt() {
-        complain(&format!("warning: {warning}"));
-    }
+    fhe_diagnostics::catch_interrupts();
     let cli = Cli::parse();
     // The panic has printed where it happened.
     let result = catch_unwind(AssertUnwindSafe(|| dispatch(&cli)))

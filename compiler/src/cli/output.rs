@@ -2,11 +2,9 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
+use fhe_diagnostics::remedy;
 use fhe_host::{Content, WriteError, show_bytes, write_whole};
-use indicatif::ProgressBar;
 
 use super::Outcome;
 use crate::SelfCheck;
@@ -28,7 +26,7 @@ pub(super) enum Form {
 pub(super) fn print(text: &str) -> Outcome {
     fhe_host::print(&format!("{}\n", text.trim_end())).map_err(|e| {
         let found = Diagnostic::new(Kind::Cannot, format!("the result cannot be written: {e}"));
-        vec![found.with_help("check where standard output goes and the space left there")]
+        vec![found.with_help(remedy::OUTPUT)]
     })
 }
 
@@ -39,34 +37,10 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Outcome {
     print(&json)
 }
 
-/// Says something on standard error; its first word is colored on a terminal, unless `NO_COLOR` is set.
-pub(super) fn complain(text: &str) {
-    let color = match text.split(':').next() {
-        Some("error") => AnsiColor::Red,
-        Some("warning") => AnsiColor::Yellow,
-        _ => AnsiColor::Cyan,
-    };
-    let style = Style::new().bold().fg_color(Some(color.into()));
-    let (word, rest) = text.split_at(text.find(':').map_or(0, |at| at + 1));
-    anstream::eprintln!("{style}{word}{style:#}{rest}");
-}
-
-/// Something that turns while a command works; hidden when nobody looks.
-pub(super) fn spinner(quiet: bool) -> ProgressBar {
-    let spinner = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
-    spinner.enable_steady_tick(Duration::from_millis(200));
-    spinner
-}
-
 /// Writes a file that is there completely or not at all.
 pub(super) fn write_atomically(path: &Path, content: Content, bytes: &[u8]) -> Result<(), Diagnostic> {
     write_whole(path, content, |file| Ok(file.write_all(bytes)?)).map_err(|error: WriteError| {
-        let help = match &error {
-            WriteError::OtherKind | WriteError::Exists => "choose another name, or remove that file first",
-            WriteError::NoFolder(_) => "make the folder first",
-            _ => "check the permissions of the folder and the space left on its disk",
-        };
-        Diagnostic::new(Kind::Cannot, format!("{}: {error}", path.display())).with_help(help)
+        Diagnostic::new(Kind::Cannot, format!("{}: {error}", path.display())).with_help(remedy::write(&error))
     })
 }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use fhe_bytecode::CheckedProgram;
-use fhe_bytecode::codec::{self, DecodeError};
+use fhe_bytecode::codec;
+use fhe_diagnostics::remedy;
 
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::report::Measured;
@@ -14,15 +15,10 @@ const MAX_PROFILE_BYTES: u64 = 256 << 20;
 /// Reads and checks a program.
 pub(super) fn read_program(path: &Path) -> Result<CheckedProgram, Diagnostic> {
     let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", path.display()));
-    let bytes = fhe_host::read_bounded(path, codec::DEFAULT_LIMIT).map_err(|e| {
-        cannot(format!("cannot be read: {e}")).with_help("check the name and the permissions of the file")
-    })?;
-    codec::decode(&bytes, codec::DEFAULT_LIMIT).map_err(|e| {
-        cannot(e.to_string()).with_help(match e {
-            DecodeError::NotAProgram => "give a .fhebc file, as `fhec build` writes it",
-            _ => "copy the program again, or compile the model again with `fhec build`",
-        })
-    })
+    let bytes = fhe_host::read_bounded(path, codec::DEFAULT_LIMIT)
+        .map_err(|e| cannot(format!("cannot be read: {e}")).with_help(remedy::READ))?;
+    codec::decode(&bytes, codec::DEFAULT_LIMIT)
+        .map_err(|e| cannot(e.to_string()).with_help(remedy::program(&e)))
 }
 
 /// The profile at a path, if one is given, of a program.

@@ -5,7 +5,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::codec;
-use fhe_host::Content;
 use fhec_ir::Graph;
 use fhec_passes::{Pass, PassError, PassRun};
 
@@ -13,7 +12,7 @@ use super::Outcome;
 use super::build::{Options, Progress};
 use super::output::write_atomically;
 use super::program::{read_profile, read_program};
-use crate::diagnostics::{Diagnostic, Kind};
+use crate::diagnostics::{Diagnostic, Kind, Words};
 use crate::import::Imported;
 use crate::levels::{LevelsOptions, last_row, partial_rows};
 use crate::report::{Page, Stages, precision_bits};
@@ -45,7 +44,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     let mut recorder = Recorder { progress: Progress::new(quiet), stages: Stages::default(), failed: None };
     let written = page(args, &mut recorder)
-        .and_then(|html| write_atomically(&args.output, Content::Text, html.as_bytes()));
+        .and_then(|html| write_atomically(&args.output, fhe_diagnostics::TEXT, html.as_bytes()));
     recorder.progress.finish();
     written.map_err(|d| vec![d])?;
     if !quiet {

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use fhe_diagnostics::Bar;
 use fhe_input::{ImageShape, read_labels, read_samples};
-use indicatif::ProgressBar;
 
 use super::Outcome;
 use super::output::{Form, print, print_json};
@@ -51,10 +51,12 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
         let tensor = images.tensor(i, preprocessing).map_err(|e| cannot(e.to_string()))?;
         samples.push((tensor, truth.as_ref().map(|t| t[i]).or(images.label(i))));
     }
-    let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(n as u64) };
-    let simulation = simulate(&program, &samples, args.seed, &mut |done, _| bar.set_position(done as u64))
-        .map_err(|e| cannot(e.to_string()))?;
-    bar.finish_and_clear();
+    let bar = Bar::new("simulating", quiet);
+    let mut progress =
+        |done: usize, of: usize| bar.set(done as f64 / of.max(1) as f64, &format!("{done} of {of} images"));
+    let simulation =
+        simulate(&program, &samples, args.seed, &mut progress).map_err(|e| cannot(e.to_string()))?;
+    bar.finish();
     match args.format {
         Form::Json => print_json(&simulation),
         Form::Text => print(&text(&simulation)),

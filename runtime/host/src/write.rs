@@ -7,9 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// How the binary files of this project begin.
-const OUR_MAGICS: [&[u8]; 3] = [b"FHEBC", b"FHEIF", b"fhe-"];
-
 /// What is written, which decides who may read it and what it may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
@@ -17,8 +14,11 @@ pub enum Content {
     Secret,
     /// A file that begins with these bytes; replaces only files that do, too.
     Magic(&'static [u8]),
-    /// A text; replaces anything but binary files of this project.
-    Text,
+    /// A text; replaces anything but files that begin with one of these.
+    Text {
+        /// How files begin that must not be lost to a text.
+        spares: &'static [&'static [u8]],
+    },
 }
 
 /// Why a file was not written.
@@ -80,8 +80,9 @@ pub fn write_whole<E: From<WriteError>>(
             ErrorKind::AlreadyExists => WriteError::Exists,
             _ => plain(e.error),
         })?,
-        Content::Magic(_) | Content::Text => file.persist(path).map_err(|e| plain(e.error))?,
+        Content::Magic(_) | Content::Text { .. } => file.persist(path).map_err(|e| plain(e.error))?,
     };
+    written().push(path.to_path_buf());
     // The file is there; that its name survives a power cut is as much as can be tried.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
@@ -106,7 +107,7 @@ fn check_replaceable(path: &Path, content: Content) -> Result<(), WriteError> {
     let is_same_kind = match content {
         Content::Secret => false,
         Content::Magic(magic) => first.starts_with(magic),
-        Content::Text => !OUR_MAGICS.iter().any(|magic| first.starts_with(magic)),
+        Content::Text { spares } => !spares.iter().any(|magic| first.starts_with(magic)),
     };
     if read.is_ok() && (first.is_empty() || is_same_kind) { Ok(()) } else { Err(WriteError::OtherKind) }
 }
@@ -169,17 +170,26 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on Ctrl-C removes every file that is being written and ends the process with code 130.
+/// Files that were written whole, so that an interrupted process can say so.
+static WRITTEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn written() -> MutexGuard<'static, Vec<PathBuf>> {
+    WRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on Ctrl-C removes every file that is being written, calls `say` with the files that were written whole before, and
+/// ends the process with `code`.
 ///
 /// # Errors
 /// If the operating system does not allow it; says what that means.
-pub fn exit_on_interrupt() -> Result<(), String> {
-    let handler = ctrlc::set_handler(|| {
+pub fn exit_on_interrupt(code: u8, say: impl Fn(&[PathBuf]) + Send + 'static) -> Result<(), String> {
+    let handler = ctrlc::set_handler(move || {
         for path in unfinished().iter() {
             // A file that is gone already needs no removal.
             let _ = fs::remove_file(path);
         }
-        std::process::exit(130);
+        say(&written());
+        std::process::exit(i32::from(code));
     });
     handler.map_err(|error| format!("Ctrl-C may leave temporary files: {error}"))
 }
@@ -189,6 +199,7 @@ mod tests {
     use super::*;
 
     const MAGIC: Content = Content::Magic(b"magic");
+    const TEXT: Content = Content::Text { spares: &[b"fhe-"] };
 
     fn write(path: &Path, content: Content, data: &[u8]) -> Result<(), WriteError> {
         write_whole(path, content, |file| Ok(file.write_all(data)?))
@@ -231,9 +242,9 @@ mod tests {
         write(&path, MAGIC, b"magic again").unwrap();
         fs::write(&path, "fhe-evk\n and more").unwrap();
         assert!(matches!(write(&path, MAGIC, b"magic"), Err(WriteError::OtherKind)));
-        assert!(matches!(write(&path, Content::Text, b"{}"), Err(WriteError::OtherKind)));
+        assert!(matches!(write(&path, TEXT, b"{}"), Err(WriteError::OtherKind)));
         fs::write(&path, "{}").unwrap();
-        write(&path, Content::Text, b"[]").unwrap();
+        write(&path, TEXT, b"[]").unwrap();
     }
 
     #[cfg(unix)]
@@ -243,7 +254,7 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("a", &link).unwrap();
         for data in [b"one", b"two"] {
-            write(&link, Content::Text, data).unwrap();
+            write(&link, TEXT, data).unwrap();
             assert_eq!(fs::read(&path).unwrap(), data);
         }
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());

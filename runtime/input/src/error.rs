@@ -86,28 +86,6 @@ pub enum InputErrorKind {
 }
 
 impl InputErrorKind {
-    /// What the user can do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::Io(_) => "check the name and the permissions of the file",
-            Self::TooLarge { .. } => "split the file",
-            Self::UnknownFormat => {
-                "give PNG, JPEG, .npy, .npz, .csv, CIFAR-10 .bin or idx (each may be gzipped), with the usual ending"
-            }
-            Self::Compressed { .. } => "unpack it first",
-            Self::Damaged { .. } => "write the file again",
-            Self::WrongShape { .. } => {
-                "resize, crop or convert the input as the images were on which the model was trained"
-            }
-            Self::NotLabels { .. } => {
-                "give one class for each sample: an idx file, a NumPy vector, or a table with one number a row"
-            }
-            Self::NotAClass { .. } => "number the classes from 0, as the scores of the model are",
-            Self::NoSuchSample { .. } => "count from 0 and choose a smaller --index",
-            Self::WrongNormalization { .. } => "compile with as many --mean and --std as there are channels",
-        }
-    }
-
     /// A [`InputErrorKind::Damaged`] with the words of whatever refused the bytes.
     pub(crate) fn damaged(format: &'static str, reason: impl ToString) -> Self {
         Self::Damaged { format, reason: reason.to_string() }

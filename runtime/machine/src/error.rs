@@ -101,24 +101,3 @@ pub enum VmError {
     #[error("bug: {0}")]
     Bug(String),
 }
-
-impl VmError {
-    /// What the user can do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::MissingKey { .. } | Self::WrongParameters { .. } => {
-                "make keys for this program with `fhe-run keygen`"
-            }
-            Self::WrongKey { .. } => "use the secret key and the evaluation keys of one `fhe-run keygen`",
-            Self::InputCount { .. } | Self::InputForm { .. } | Self::TensorLength { .. } => {
-                "encrypt the input for this very program"
-            }
-            Self::TooLittleMemory { .. } => {
-                "allow more with --memory, raise the limits of this process (ulimit -v), or compile with less `fhec build --memory`"
-            }
-            Self::Cancelled => "start again",
-            Self::Ckks(_) => "encrypt values that the model was trained on",
-            Self::Instruction { .. } | Self::Bug(_) => "this is a bug: please report it with the program",
-        }
-    }
-}

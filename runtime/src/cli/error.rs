@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use fhe_bytecode::codec::DecodeError;
 use fhe_ckks::CkksError;
 use fhe_client::ClientError;
+use fhe_diagnostics::remedy;
 use fhe_input::InputError;
 use fhe_machine::VmError;
 
@@ -80,10 +81,6 @@ pub enum CliError {
     Threads(String),
 }
 
-/// What to do about a bug of ours.
-pub(crate) const BUG_HELP: &str =
-    "this is a bug of fhe-run: please report it with the lines above and the program";
-
 impl CliError {
     /// 3 for our bugs, 2 for the command line, 1 for the rest.
     pub(crate) fn exit_code(&self) -> ExitCode {
@@ -98,27 +95,23 @@ impl CliError {
     pub(crate) fn help(&self) -> &'static str {
         match self {
             Self::File(error) => error.kind.help(),
-            Self::Input(error) => error.kind.help(),
+            Self::Input(error) => remedy::input(&error.kind),
             Self::Client(ClientError::WrongParameters { .. }) => {
                 "make keys for this program with `fhe-run keygen`"
             }
             Self::Client(ClientError::Ckks(_)) => "encrypt values that the model was trained on",
             Self::Client(_) => "encrypt the input for this very program",
-            Self::Vm(error) => error.help(),
+            Self::Vm(error) => machine_help(error),
             Self::Ckks(_) => "check that the machine has randomness, and report it if it has",
-            Self::ReadProgram { .. } => "check the name and the permissions of the file",
-            Self::Program { cause: DecodeError::NotAProgram, .. } => {
-                "give a .fhebc file, as `fhec build` writes it"
-            }
-            Self::Program { cause: DecodeError::Version(_), .. } => "use a newer release of fhe-run",
-            Self::Program { .. } => "copy the program again, or compile the model again with `fhec build`",
+            Self::ReadProgram { .. } => remedy::READ,
+            Self::Program { cause, .. } => remedy::program(cause),
             Self::Insecure { .. } => "add --insecure to use it anyway, on data that needs no protection",
             Self::SecretGiven { .. } => {
                 "give the evaluation keys (--eval-keys), and keep the secret key with the client"
             }
             Self::NpyNeedsRaw => "add --raw and --result FILE (see docs/security.md)",
             Self::SameFile { .. } => "give every file a name of its own",
-            Self::Output(_) => "check where standard output goes and the space left there",
+            Self::Output(_) => remedy::OUTPUT,
             Self::Threads(_) => "ask for fewer threads, or raise the limits of this process",
         }
     }
@@ -131,5 +124,24 @@ impl From<TrialError> for CliError {
             TrialError::Vm(error) => Self::Vm(error),
             TrialError::Ckks(error) => Self::Ckks(error),
         }
+    }
+}
+
+/// What the user can do about an evaluation that failed.
+fn machine_help(error: &VmError) -> &'static str {
+    match error {
+        VmError::MissingKey { .. } | VmError::WrongParameters { .. } => {
+            "make keys for this program with `fhe-run keygen`"
+        }
+        VmError::WrongKey { .. } => "use the secret key and the evaluation keys of one `fhe-run keygen`",
+        VmError::InputCount { .. } | VmError::InputForm { .. } | VmError::TensorLength { .. } => {
+            "encrypt the input for this very program"
+        }
+        VmError::TooLittleMemory { .. } => {
+            "allow more with --memory, raise the limits of this process (ulimit -v), or compile with less `fhec build --memory`"
+        }
+        VmError::Cancelled => "start again",
+        VmError::Ckks(_) => "encrypt values that the model was trained on",
+        _ => remedy::BUG,
     }
 }

@@ -18,26 +18,22 @@ mod selection;
 mod show;
 mod steps;
 
-use std::error::Error;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use clap::{CommandFactory, Parser};
+use fhe_diagnostics::{chain, complain, remedy};
 
 use self::args::{Cli, Command, TextFormat};
 pub use self::demo::{DemoReport, run_demo};
-use self::error::BUG_HELP;
 pub use self::error::CliError;
 pub use self::profile::to_json as profile_json;
 
 /// Runs the command line and gives the exit code of the process.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Before the first file is begun: an interrupted process leaves no half-written file behind.
-    if let Err(warning) = fhe_host::exit_on_interrupt() {
-        complain(&format!("warning: {warning}"));
-    }
+    fhe_diagnostics::catch_interrupts();
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
@@ -54,7 +50,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         // The panic has printed where it happened.
         Err(_) => {
-            complain(&format!("error: fhe-run stopped\n  help: {BUG_HELP}"));
+            complain(&format!("error: fhe-run stopped\n  help: {}", remedy::BUG));
             ExitCode::from(3)
         }
     }
@@ -93,30 +89,6 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
 #[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
-}
-
-/// An error and its causes on one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        // A transparent wrapper repeats its cause.
-        if !text.ends_with(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
-}
-
-/// Says something on standard error; its first word is colored on a terminal, unless `NO_COLOR` is set.
-fn complain(text: &str) {
-    let color = if text.starts_with("error") { AnsiColor::Red } else { AnsiColor::Yellow };
-    let style = Style::new().bold().fg_color(Some(color.into()));
-    let (word, rest) = text.split_at(text.find(':').map_or(0, |at| at + 1));
-    anstream::eprintln!("{style}{word}{style:#}{rest}");
 }
 
 /// Sums up what a command did that has no other result: in words unless `quiet`, or as JSON.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use fhe_host::Content;
 use fhe_host::memory::{available_bytes, limit_bytes};
 use fhe_host::show_bytes;
 use fhe_machine::{Profile, Session};
@@ -48,9 +47,9 @@ pub(crate) fn report_profile(args: &RunArgs, found: &Profile) -> Result<(), CliE
         None => {}
         Some(None) => eprintln!("{}", profile::to_table(found)),
         Some(Some(path)) if is_trace(path) => {
-            write(path, Content::Text, pretty(&profile::to_chrome_trace(found)).as_bytes())?;
+            write(path, fhe_diagnostics::TEXT, pretty(&profile::to_chrome_trace(found)).as_bytes())?;
         }
-        Some(Some(path)) => write(path, Content::Text, pretty(&profile::to_json(found)).as_bytes())?,
+        Some(Some(path)) => write(path, fhe_diagnostics::TEXT, pretty(&profile::to_json(found)).as_bytes())?,
     }
     Ok(())
 }

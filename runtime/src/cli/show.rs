@@ -43,7 +43,7 @@ pub(crate) fn show(
         }
     };
     match &args.result_file {
-        Some(path) => write(path, Content::Text, format!("{text}\n").as_bytes()),
+        Some(path) => write(path, fhe_diagnostics::TEXT, format!("{text}\n").as_bytes()),
         None => print(&text),
     }
 }

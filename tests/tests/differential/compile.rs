@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use fhe_bytecode::CheckedProgram;
-use fhec::diagnostics::Diagnostic;
+use fhec::diagnostics::{Diagnostic, Words};
 use fhec::import::{ImportOptions, Imported, import_bytes};
 use fhec::{Calibration, Model, Request, compile};
 

@@ -28,7 +28,7 @@ pub(crate) fn write() -> io::Result<Vec<String>> {
 fn pages() -> io::Result<Vec<(PathBuf, String)>> {
     let mut pages = Vec::new();
     let mut index = "# Commands\n\nEvery command prints results to standard output and everything else to standard error. Exit codes: 0 done, \
-         1 cannot do that,\n2 usage, 3 a bug of ours; `fhe-run` ends with 130 when it is interrupted. `NO_COLOR` switches colors off, \
+         1 cannot do that,\n2 usage, 3 a bug of ours, 130 interrupted. `NO_COLOR` switches colors off, \
          `--quiet` everything\nbut results and errors, and `--format json` gives results that programs can read.\n\n\
          | command | what it does |\n|---|---|\n"
         .to_owned();

@@ -6,14 +6,13 @@ mod progress;
 use std::path::PathBuf;
 
 use fhe_bytecode::codec;
+use fhe_diagnostics::complain;
 use fhe_host::Content;
 
 pub(super) use self::options::Options;
 pub(super) use self::progress::Progress;
 use super::Outcome;
-use super::output::{
-    Form, clustering, complain, extra_levels, print_json, self_check, summary, write_atomically,
-};
+use super::output::{Form, clustering, extra_levels, print_json, self_check, summary, write_atomically};
 use super::program::read_profile;
 use crate::diagnostics::Diagnostic;
 use crate::report::BuildReport;
@@ -67,7 +66,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     if let Some(path) = &args.report {
         let json = serde_json::to_vec_pretty(&report)
             .map_err(|e| vec![Diagnostic::bug(format!("the report cannot be written: {e}"))])?;
-        write_atomically(path, Content::Text, &json).map_err(|d| vec![d])?;
+        write_atomically(path, fhe_diagnostics::TEXT, &json).map_err(|d| vec![d])?;
     }
     if args.format == Form::Json {
         return print_json(&report);

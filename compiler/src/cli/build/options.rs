@@ -8,7 +8,7 @@ use fhe_host::parse_bytes;
 
 use super::super::relu;
 use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order};
-use crate::diagnostics::{Diagnostic, Kind};
+use crate::diagnostics::{Diagnostic, Kind, Words};
 use crate::fit::FitSpec;
 use crate::pipeline::{LayoutChoice, ParamsChoice};
 use crate::schedule::LEAST_HEADROOM;
@@ -142,9 +142,8 @@ fn calibration(path: &Path) -> Result<Calibration, Diagnostic> {
     let files = if path.is_dir() { pictures(path)? } else { vec![path.to_owned()] };
     let read = |path: &PathBuf| {
         let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", path.display()));
-        let bytes = fhe_host::read_bounded(path, MAX_IMAGE_BYTES).map_err(|e| {
-            cannot(format!("cannot be read: {e}")).with_help("check the name and the permissions of the file")
-        })?;
+        let bytes = fhe_host::read_bounded(path, MAX_IMAGE_BYTES)
+            .map_err(|e| cannot(format!("cannot be read: {e}")).with_help(fhe_diagnostics::remedy::READ))?;
         match bytes.len() as u64 > MAX_IMAGE_BYTES {
             true => Err(cannot(format!("larger than the limit of {MAX_IMAGE_BYTES} bytes"))
                 .with_help("give fewer images; some hundred show the range of most models")),

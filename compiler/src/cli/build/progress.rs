@@ -1,29 +1,27 @@
-//! A compilation as a line that turns and counts.
+//! A compilation as a bar: what it is at, and how much is left.
 
-use indicatif::ProgressBar;
+use fhe_diagnostics::Bar;
 
-use super::super::output::spinner;
 use crate::{Observer, Stage};
 
 /// Shows what a compilation is at; hidden when nobody looks.
 pub(in crate::cli) struct Progress {
-    spinner: ProgressBar,
-    stage: String,
+    bar: Bar,
 }
 
 impl Progress {
     pub(in crate::cli) fn new(quiet: bool) -> Self {
-        Self { spinner: spinner(quiet), stage: String::new() }
+        Self { bar: Bar::new("reading", quiet) }
     }
 
     pub(in crate::cli) fn finish(&self) {
-        self.spinner.finish_and_clear();
+        self.bar.finish();
     }
 }
 
 impl Observer for Progress {
     fn stage(&mut self, stage: Stage<'_>) {
-        self.stage = match stage {
+        let title = match stage {
             Stage::Import { model } => format!("reading {model}"),
             Stage::Passes => "running the passes".to_owned(),
             Stage::Calibrate => "measuring values".to_owned(),
@@ -33,10 +31,10 @@ impl Observer for Progress {
             }
             Stage::Simulate => "simulating the noise of encryption".to_owned(),
         };
-        self.spinner.set_message(self.stage.clone());
+        self.bar.begin(&title);
     }
 
     fn fraction(&mut self, done: usize, of: usize) {
-        self.spinner.set_message(format!("{}: {done} of {of} inputs", self.stage));
+        self.bar.set(done as f64 / of.max(1) as f64, &format!("{done} of {of} inputs"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fhec::diagnostics::Diagnostic;
+use fhec::diagnostics::{Diagnostic, Words};
 use fhec::import::{ImportError, ImportOptions, Imported, Oracle, import_bytes};
 use fhec::levels::{LevelsOptions, analyze};
 use fhec::{Model, Request, compile};
