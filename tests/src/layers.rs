@@ -27,6 +27,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("fhe-diagnostics", &["fhe-bytecode", "fhe-host", "fhe-input"]),
+    ("fhe-serve", &["fhe-bytecode", "fhe-ckks", "fhe-files", "fhe-host", "fhe-machine"]),
     ("fhec-ir", &[]),
     ("fhec-passes", &["fhec-ir"]),
     ("fhec", &["fhe-bytecode", "fhe-diagnostics", "fhe-host", "fhe-input", "fhec-ir", "fhec-passes"]),
@@ -42,6 +43,12 @@ pub const SERVER: &[&str] = &["fhe-ring", "fhe-ckks", "fhe-files", "fhe-machine"
 /// Secret keys and decryption, randomness of the operating system, and what belongs to commands.
 pub const NOT_ON_A_SERVER: &[&str] =
     &["fhe-secret", "fhe-client", "getrandom", "clap", "indicatif", "comfy-table", "tempfile", "ctrlc"];
+
+/// The server as a command: it has a command line, TLS and tokens, so randomness, too.
+pub const SERVER_COMMAND: &str = "fhe-serve";
+
+/// Secret keys, encryption and decryption: what no server may have, whatever else it has.
+pub const SECRET_CODE: &[&str] = &["fhe-secret", "fhe-client", "fhe-runtime"];
 
 /// Folders, words that must not stand in their code, and why. Tests are free.
 pub const UNKNOWN: &[(&str, &[&str], &str)] = &[
@@ -87,6 +94,7 @@ pub const UNKNOWN: &[(&str, &[&str], &str)] = &[
         &["std::fs", "getrandom", "SecretKey", "println!"],
         "an evaluator knows no secret and no randomness",
     ),
+    ("runtime/serve/src", &["SecretKey::", "fhe_client", "fhe_secret"], "a server has no secret"),
     (
         "runtime/machine/src",
         &["std::fs", "SecretKey", "println!"],

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use fhec_tests::layers::{NOT_ON_A_SERVER, SERVER};
+use fhec_tests::layers::{NOT_ON_A_SERVER, SECRET_CODE, SERVER, SERVER_COMMAND};
 
 /// Names of all crates that `package` links, itself included.
 fn linked(package: &str) -> BTreeSet<String> {
@@ -25,6 +25,11 @@ fn server_links_no_secret_key_code() {
         let found: Vec<_> = NOT_ON_A_SERVER.iter().filter(|name| linked.contains(**name)).collect();
         assert!(found.is_empty(), "{package} links {found:?}");
     }
+    let command = linked(SERVER_COMMAND);
+    assert!(command.contains(SERVER_COMMAND), "cargo tree names the crate itself");
+    let found: Vec<_> = SECRET_CODE.iter().filter(|name| command.contains(**name)).collect();
+    assert!(found.is_empty(), "{SERVER_COMMAND} links {found:?}");
     // The test can tell: a client does link them.
+    assert!(linked("fhe-runtime").contains("fhe-secret"));
     assert!(linked("fhe-client").contains("getrandom"));
 }

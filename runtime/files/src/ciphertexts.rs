@@ -10,9 +10,9 @@ use std::io::{Read, Write};
 
 use fhe_bytecode::{Fingerprint, InputSpec, Interface, Level, Scale};
 
-use super::codec::{BodyReader, BodyWriter, bad_field, residue_bytes};
+use super::codec::{BodyReader, BodyWriter, TRAILER, bad_field, residue_bytes};
 use super::error::FormatError;
-use super::header::{Header, Kind};
+use super::header::{HEADER_LEN, Header, Kind};
 use fhe_ckks::{Ciphertext, Context, KeyId, PublicSeed, SeededCiphertext};
 
 const FORM_SEEDED: u8 = 1;
@@ -193,6 +193,26 @@ pub fn decode_ciphertexts(
     Ok(Ciphertexts { key_id: header.key_id, samples })
 }
 
+/// How the ciphertexts of a file are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Fresh from encryption, half of each as a seed.
+    Seeded,
+    /// Computed.
+    Full,
+}
+
+/// Bytes of a file with `n_samples` samples that look as `expected`, all of one form.
+pub fn ciphertexts_len(context: &Context, expected: &Expected, n_samples: usize, form: Form) -> u64 {
+    let poly = poly_bytes(context, expected.level);
+    let residues = match form {
+        Form::Seeded => 32 + poly,
+        Form::Full => 2 * poly,
+    };
+    let n_ciphertexts = (n_samples * expected.n_ciphertexts) as u64;
+    HEADER_LEN as u64 + 32 + 1 + 4 + 4 + n_ciphertexts * (2 + 8 + 1 + residues) + TRAILER
+}
+
 fn decode_one<R: Read>(
     reader: &mut BodyReader<R>,
     context: &Context,
@@ -271,6 +291,22 @@ mod tests {
         let data = encoded(&context);
         let read = decode_ciphertexts(&data[..], data.len() as u64, &context, &expected()).unwrap();
         assert_eq!(read, ciphertexts(&context));
+    }
+
+    #[test]
+    fn lengths_are_known_before_anything_is_written() {
+        let context = toy_context();
+        let expected = Expected { n_ciphertexts: 1, ..expected() };
+        let [sample] = &ciphertexts(&context).samples[..] else { panic!("one sample") };
+        for (stored, form) in sample.iter().zip([Form::Seeded, Form::Full]) {
+            for n_samples in [0, 1, 3] {
+                let samples = vec![vec![stored.clone()]; n_samples];
+                let all = Ciphertexts { samples, ..ciphertexts(&context) };
+                let mut data = Vec::new();
+                encode_ciphertexts(&mut data, &context, &expected, &all).unwrap();
+                assert_eq!(data.len() as u64, ciphertexts_len(&context, &expected, n_samples, form));
+            }
+        }
     }
 
     /// Reading under another expectation gives an error that says so.

@@ -11,10 +11,10 @@ use std::io::{Read, Write};
 
 use fhe_bytecode::Level;
 
-use super::codec::{BodyReader, BodyWriter, bad_field, residue_bytes};
+use super::codec::{BodyReader, BodyWriter, TRAILER, bad_field, residue_bytes};
 use super::error::FormatError;
-use super::header::{Header, Kind};
-use fhe_ckks::{Context, EvaluationKeys, KeyId, KeySwitchKey, KeyUse, PublicSeed, Rotation};
+use super::header::{HEADER_LEN, Header, Kind};
+use fhe_ckks::{Context, EvaluationKeys, KeyId, KeyRequest, KeySwitchKey, KeyUse, PublicSeed, Rotation};
 
 /// Writes evaluation keys one at a time, so that only one has to be in memory.
 pub struct EvaluationKeysWriter<'c, W: Write> {
@@ -107,6 +107,12 @@ pub fn decode_evaluation_keys(
     Ok(EvaluationKeys::from_parts(context, header.key_id, keys))
 }
 
+/// Bytes of a file with the keys of `request`.
+pub fn evaluation_keys_len(context: &Context, request: &KeyRequest) -> u64 {
+    let one = |(_, level): (KeyUse, Level)| 4 + 2 + 32 + key_bytes(context, level);
+    HEADER_LEN as u64 + 4 + request.iter().map(one).sum::<u64>() + TRAILER
+}
+
 fn decode_one<R: Read>(
     reader: &mut BodyReader<R>,
     context: &Context,
@@ -143,7 +149,6 @@ fn key_bytes(context: &Context, level: Level) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use fhe_ckks::KeyRequest;
     use fhe_secret::SeedSource;
 
     use super::super::testing::{check_damage, toy_context, toy_key};
@@ -167,6 +172,7 @@ mod tests {
         let context = toy_context();
         let mut data = Vec::new();
         encode_evaluation_keys(&mut data, &context, &keys(&context)).unwrap();
+        assert_eq!(data.len() as u64, evaluation_keys_len(&context, &request(&context)));
         let read = decode_evaluation_keys(&data[..], data.len() as u64, &context).unwrap();
         assert!(read == keys(&context));
     }

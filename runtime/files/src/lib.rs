@@ -13,7 +13,11 @@ mod header;
 #[cfg(test)]
 mod testing;
 
-pub use ciphertexts::{Ciphertexts, Expected, Role, Stored, decode_ciphertexts, encode_ciphertexts};
+pub use ciphertexts::{
+    Ciphertexts, Expected, Form, Role, Stored, ciphertexts_len, decode_ciphertexts, encode_ciphertexts,
+};
 pub use error::FormatError;
-pub use evaluation_keys::{EvaluationKeysWriter, decode_evaluation_keys, encode_evaluation_keys};
+pub use evaluation_keys::{
+    EvaluationKeysWriter, decode_evaluation_keys, encode_evaluation_keys, evaluation_keys_len,
+};
 pub use header::{HEADER_LEN, Header, Kind, VERSION, decode_header};

@@ -1,0 +1,223 @@
+//! The programs of a server: loaded and checked once, with everything that follows from them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, encode_interface};
+use fhe_bytecode::memory::{POOL_BYTES, RESERVE};
+use fhe_bytecode::{CheckedProgram, DecodeError};
+use fhe_ckks::{CkksError, Context, key_request};
+use fhe_files::{Expected, Form, ciphertexts_len, evaluation_keys_len};
+use fhe_host::show_bytes;
+use fhe_machine::{Model, VmError};
+
+use crate::ids::ProgramId;
+
+/// A program and what a client has to know of it.
+#[derive(Debug)]
+pub struct Entry {
+    /// Hash of the program file.
+    pub id: ProgramId,
+    /// Name of its model.
+    pub name: String,
+    /// The interface file.
+    pub interface: Vec<u8>,
+    /// Bytes of a file of evaluation keys.
+    pub key_file_bytes: u64,
+    /// Bytes of an encrypted input.
+    pub input_bytes: u64,
+    /// Bytes of an encrypted result.
+    pub result_bytes: u64,
+    /// Bytes of evaluation keys in memory.
+    pub key_bytes: u64,
+    /// What encrypted inputs look like.
+    pub expected_input: Expected,
+    /// What encrypted results look like.
+    pub expected_result: Expected,
+    /// Program and plaintexts.
+    pub model: Arc<Model>,
+}
+
+/// All programs of a server.
+#[derive(Debug)]
+pub struct Catalog {
+    entries: BTreeMap<ProgramId, Arc<Entry>>,
+    plaintext_bytes: u64,
+}
+
+/// Why a program cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CatalogError {
+    /// The operating system refused.
+    #[error("{}: cannot be read: {cause}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        cause: io::Error,
+    },
+    /// No program.
+    #[error("{}: {cause}", path.display())]
+    Program {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        cause: DecodeError,
+    },
+    /// Parameters below the bar.
+    #[error("{}: its parameters are below 128 bits of security: serve it with --insecure for tests only", .0.display())]
+    Insecure(PathBuf),
+    /// Tables that cannot be made.
+    #[error("{}: {cause}", path.display())]
+    Context {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: CkksError,
+    },
+    /// A model that cannot be prepared.
+    #[error("{}: {cause}", path.display())]
+    Model {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: VmError,
+    },
+    /// The budget is too small.
+    #[error(
+        "{} of memory are not enough: {n_workers} evaluation(s) at a time need at least {} (keys {}, working sets {}): allow more with --memory",
+        show_bytes(*budget), show_bytes(*needed), show_bytes(*keys), show_bytes(*working)
+    )]
+    Memory {
+        /// Bytes allowed.
+        budget: u64,
+        /// Least bytes.
+        needed: u64,
+        /// Of these, keys.
+        keys: u64,
+        /// Of these, working sets.
+        working: u64,
+        /// Evaluations at a time.
+        n_workers: usize,
+    },
+}
+
+/// A program file, read and checked.
+struct Loaded {
+    path: PathBuf,
+    program: CheckedProgram,
+    context: Arc<Context>,
+}
+
+impl Catalog {
+    /// Loads programs; their plaintexts take what `memory` leaves beside the keys and working sets of `n_workers` evaluations.
+    ///
+    /// # Errors
+    /// The first program that cannot be served, or a budget that is too small.
+    pub fn load(
+        paths: &[PathBuf],
+        memory: u64,
+        n_workers: usize,
+        allow_insecure: bool,
+    ) -> Result<Self, CatalogError> {
+        let loaded = paths.iter().map(|path| read(path, allow_insecure)).collect::<Result<Vec<_>, _>>()?;
+        let mut spare = spare(&loaded, memory, n_workers)?;
+        let (mut entries, mut plaintext_bytes) = (BTreeMap::new(), 0);
+        for (n_done, loaded) in loaded.iter().enumerate() {
+            // What one program leaves is for the next ones.
+            let share = spare / (paths.len() - n_done) as u64;
+            let model = Model::with_plaintexts(&loaded.program, loaded.context.clone(), share, usize::MAX)
+                .map_err(|cause| CatalogError::Model { path: loaded.path.clone(), cause })?;
+            spare -= model.plaintext_bytes().min(spare);
+            plaintext_bytes += model.plaintext_bytes();
+            let entry = entry(&loaded.program, model);
+            entries.insert(entry.id, Arc::new(entry));
+        }
+        Ok(Self { entries, plaintext_bytes })
+    }
+
+    /// The program with this hash.
+    pub fn get(&self, id: ProgramId) -> Option<&Arc<Entry>> {
+        self.entries.get(&id)
+    }
+
+    /// All programs, in order of their hashes.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.values()
+    }
+
+    /// Bytes of all plaintexts once they are encoded.
+    pub fn plaintext_bytes(&self) -> u64 {
+        self.plaintext_bytes
+    }
+
+    /// Bytes of plaintexts that are encoded now.
+    pub fn kept_bytes(&self) -> u64 {
+        self.iter().map(|entry| entry.model.kept_bytes()).sum()
+    }
+
+    /// Bytes of a budget that stay for keys and working sets.
+    pub fn capacity(&self, memory: u64) -> u64 {
+        let working = self.iter().map(|entry| entry.model.working_bytes()).max().unwrap_or(0);
+        memory.saturating_sub(overhead(memory, working)).saturating_sub(self.plaintext_bytes)
+    }
+}
+
+/// Bytes that stay free: tables and programs, and buffers that wait for their next use.
+fn overhead(memory: u64, working: u64) -> u64 {
+    memory / RESERVE + working.saturating_mul(2).min(POOL_BYTES).min(memory / 4)
+}
+
+/// Bytes for plaintexts: half of what the largest evaluations leave, so that keys of other clients find room, too.
+fn spare(loaded: &[Loaded], memory: u64, n_workers: usize) -> Result<u64, CatalogError> {
+    let largest = |of: &dyn Fn(&Loaded) -> u64| loaded.iter().map(of).max().unwrap_or(0);
+    let keys =
+        largest(&|l| key_request(&l.context, &l.program).bytes(&l.context)).saturating_mul(n_workers as u64);
+    let one = largest(&|l| l.program.peak_bytes());
+    let working = one.saturating_mul(n_workers as u64);
+    let needed = keys.saturating_add(working).saturating_add(overhead(memory, one));
+    match memory.checked_sub(needed) {
+        Some(rest) => Ok(rest / 2),
+        None => Err(CatalogError::Memory { budget: memory, needed, keys, working, n_workers }),
+    }
+}
+
+fn read(path: &Path, allow_insecure: bool) -> Result<Loaded, CatalogError> {
+    let path = path.to_path_buf();
+    let bytes = fhe_host::read_bounded(&path, DEFAULT_LIMIT)
+        .map_err(|cause| CatalogError::Read { path: path.clone(), cause })?;
+    let program =
+        decode(&bytes, DEFAULT_LIMIT).map_err(|cause| CatalogError::Program { path: path.clone(), cause })?;
+    if !program.params().is_secure() && !allow_insecure {
+        return Err(CatalogError::Insecure(path));
+    }
+    let context = Context::new(program.params().clone())
+        .map_err(|cause| CatalogError::Context { path: path.clone(), cause })?;
+    Ok(Loaded { path, program, context })
+}
+
+fn entry(program: &CheckedProgram, model: Model) -> Entry {
+    let interface = program.interface();
+    let context = model.context();
+    let (expected_input, expected_result) = (Expected::input(&interface), Expected::result(&interface));
+    let request = key_request(context, program);
+    Entry {
+        id: ProgramId(interface.program().0),
+        name: interface.spec().origin.model.clone(),
+        interface: encode_interface(&interface),
+        key_file_bytes: evaluation_keys_len(context, &request),
+        input_bytes: ciphertexts_len(context, &expected_input, 1, Form::Seeded),
+        result_bytes: ciphertexts_len(context, &expected_result, 1, Form::Full),
+        key_bytes: request.bytes(context),
+        expected_input,
+        expected_result,
+        model: Arc::new(model),
+    }
+}

@@ -1,0 +1,124 @@
+//! One evaluation: keys and input from the store, a result to it.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+use fhe_ckks::{EvaluationKeys, KeyId};
+use fhe_files::{
+    Ciphertexts, FormatError, Stored, decode_ciphertexts, decode_evaluation_keys, encode_ciphertexts,
+};
+use fhe_machine::{Cancel, Input, Observer, Profile, Session, VmError};
+
+use super::{Problem, problem};
+use crate::catalog::Entry;
+use crate::ids::KeyName;
+use crate::memory::Reservation;
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum Failure {
+    /// Nobody wants it.
+    Cancelled,
+    /// It cannot be.
+    Problem(Problem),
+}
+
+/// A finished evaluation.
+#[derive(Debug)]
+pub struct Report {
+    /// The result file.
+    pub result: Vec<u8>,
+    /// Where the time went.
+    pub profile: Profile,
+}
+
+/// What one evaluation works on.
+pub struct Evaluation<'a> {
+    /// The program.
+    pub entry: &'a Entry,
+    /// Whose key.
+    pub key: KeyName,
+    /// The evaluation keys' file.
+    pub keys: &'a Path,
+    /// The input's file.
+    pub input: &'a Path,
+    /// Memory for it.
+    pub reservation: &'a Reservation,
+    /// Who may end it.
+    pub cancel: &'a Cancel,
+    /// Who is told.
+    pub observer: &'a dyn Observer,
+}
+
+/// Evaluates; a seam for tests.
+pub type Evaluator = dyn Fn(Evaluation<'_>) -> Result<Report, Failure> + Send + Sync;
+
+/// Evaluates with the machine.
+pub(crate) fn evaluate(work: Evaluation<'_>) -> Result<Report, Failure> {
+    let Evaluation { entry, reservation, cancel, observer, .. } = work;
+    let (_, input) = read_input(entry, work.key, work.input)?;
+    let keys = reservation.keys(|| read_keys(entry, work.key, work.keys))?;
+    let session = Session::new(Arc::clone(&entry.model), keys).map_err(refused)?;
+    let (result, profile) = session.evaluate(input, cancel, observer).map_err(refused)?;
+    let samples = vec![result.into_iter().map(Stored::Full).collect()];
+    let result = Ciphertexts { key_id: KeyId(work.key.0), samples };
+    let mut bytes = Vec::with_capacity(entry.result_bytes as usize);
+    encode_ciphertexts(&mut bytes, entry.model.context(), &entry.expected_result, &result)
+        .map_err(|error| Failure::Problem(problem("internal", format!("the result {error}"))))?;
+    Ok(Report { result: bytes, profile })
+}
+
+fn refused(error: VmError) -> Failure {
+    match error {
+        VmError::Cancelled => Failure::Cancelled,
+        VmError::MissingKey { .. } | VmError::WrongParameters { .. } | VmError::WrongKey { .. } => {
+            Failure::Problem(problem("bad-keys", error.to_string()))
+        }
+        VmError::InputCount { .. } | VmError::InputForm { .. } => {
+            Failure::Problem(problem("bad-input", error.to_string()))
+        }
+        error => Failure::Problem(problem("internal", error.to_string())),
+    }
+}
+
+/// Reads and checks one encrypted input of one client.
+pub(crate) fn read_input(entry: &Entry, key: KeyName, path: &Path) -> Result<(Ciphertexts, Input), Failure> {
+    let bad = |message: String| Failure::Problem(problem("bad-input", message));
+    let (file, len) = open(path).map_err(|error| Failure::Problem(problem("store", error.to_string())))?;
+    let context = entry.model.context();
+    let read = decode_ciphertexts(file, len, context, &entry.expected_input)
+        .map_err(|error| bad(format!("the input {error}")))?;
+    if read.key_id != KeyId(key.0) {
+        return Err(bad(format!("the input belongs to key {}, not to key {}", read.key_id, KeyId(key.0))));
+    }
+    let [sample] = &read.samples[..] else {
+        return Err(bad(format!("the input has {} samples: send one at a time", read.samples.len())));
+    };
+    let expanded = sample.iter().map(|stored| stored.clone().expand(context)).collect();
+    let input = Input::new(context, read.key_id, expanded);
+    Ok((read, input))
+}
+
+/// Reads and checks one client's keys, all of them.
+pub(crate) fn read_keys(entry: &Entry, key: KeyName, path: &Path) -> Result<EvaluationKeys, Failure> {
+    let bad = |message: String| Failure::Problem(problem("bad-keys", message));
+    let (file, len) = open(path).map_err(|error| Failure::Problem(problem("store", error.to_string())))?;
+    let keys = decode_evaluation_keys(file, len, entry.model.context()).map_err(|error| match error {
+        FormatError::Io(error) => Failure::Problem(problem("store", error.to_string())),
+        error => bad(format!("the file of evaluation keys {error}")),
+    })?;
+    match keys.id() == KeyId(key.0) {
+        true => Ok(keys),
+        false => {
+            Err(bad(format!("the evaluation keys belong to key {}, not to key {}", keys.id(), KeyId(key.0))))
+        }
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<(BufReader<File>, u64)> {
+    let file = File::open(path)?;
+    let len = file.metadata()?.len();
+    Ok((BufReader::with_capacity(1 << 20, file), len))
+}

@@ -1,0 +1,6 @@
+//! The `fhe-serve` command.
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    fhe_serve::cli::main(std::env::args_os())
+}

@@ -1,0 +1,291 @@
+//! Memory of a server: reserved before it is used, keys kept while there is room.
+//!
+//! What plaintexts leave of the budget is for keys and working sets. A job starts when its keys and its working set are
+//! reserved; keys that no running job uses stay until others need their bytes, and the least recently used leave first.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fhe_ckks::EvaluationKeys;
+
+use crate::ids::KeyRef;
+
+/// The account of keys and working sets.
+#[derive(Debug)]
+pub struct Ledger {
+    capacity: u64,
+    inner: Mutex<Inner>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    working: u64,
+    keys: BTreeMap<KeyRef, Entry>,
+    clock: u64,
+    usage: Usage,
+}
+
+#[derive(Debug)]
+struct Entry {
+    bytes: u64,
+    /// Reservations that use them.
+    n_users: usize,
+    /// When they were asked for last.
+    used: u64,
+    slot: Arc<Slot>,
+}
+
+/// Keys in memory, or a place for them.
+type Slot = Mutex<Option<Arc<EvaluationKeys>>>;
+
+/// What is in use, and what happened so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of keys, in use or kept.
+    pub keys: u64,
+    /// Bytes of running evaluations.
+    pub working: u64,
+    /// Key sets in memory.
+    pub n_keys: u64,
+    /// Keys that were still there.
+    pub hits: u64,
+    /// Keys that had to be read.
+    pub misses: u64,
+    /// Keys that left for others.
+    pub evictions: u64,
+}
+
+impl Ledger {
+    /// An account of `capacity` bytes.
+    pub fn new(capacity: u64) -> Arc<Self> {
+        Arc::new(Self { capacity, inner: Mutex::default(), freed: Condvar::new() })
+    }
+
+    /// Bytes for keys and working sets.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// What is in use.
+    pub fn usage(&self) -> Usage {
+        let inner = self.lock();
+        let keys = inner.keys.values().map(|entry| entry.bytes).sum();
+        Usage { keys, working: inner.working, n_keys: inner.keys.len() as u64, ..inner.usage }
+    }
+
+    /// Whether keys are in memory.
+    pub fn has(&self, key: &KeyRef) -> bool {
+        self.lock().keys.contains_key(key)
+    }
+
+    /// Reserves memory for keys and a working set, if there is room; unused keys make room.
+    pub fn try_reserve(self: &Arc<Self>, key: &KeyRef, key_bytes: u64, working: u64) -> Option<Reservation> {
+        let mut inner = self.lock();
+        let new_keys = if inner.keys.contains_key(key) { 0 } else { key_bytes };
+        let needed = new_keys.checked_add(working)?;
+        if !inner.make_room(self.capacity, needed, key) {
+            return None;
+        }
+        inner.clock += 1;
+        inner.working += working;
+        let clock = inner.clock;
+        match new_keys == 0 && key_bytes > 0 {
+            true => inner.usage.hits += 1,
+            false => inner.usage.misses += 1,
+        }
+        let entry = inner.keys.entry(key.clone()).or_insert_with(|| Entry {
+            bytes: key_bytes,
+            n_users: 0,
+            used: 0,
+            slot: Arc::default(),
+        });
+        entry.n_users += 1;
+        entry.used = clock;
+        let slot = Arc::clone(&entry.slot);
+        Some(Reservation { ledger: Arc::clone(self), key: key.clone(), working, slot })
+    }
+
+    /// Reserves memory, and waits for it; gives up when `give_up` says so.
+    pub fn reserve(
+        self: &Arc<Self>,
+        key: &KeyRef,
+        key_bytes: u64,
+        working: u64,
+        give_up: impl Fn() -> bool,
+    ) -> Option<Reservation> {
+        loop {
+            if give_up() {
+                return None;
+            }
+            if let Some(reservation) = self.try_reserve(key, key_bytes, working) {
+                return Some(reservation);
+            }
+            let guard = self.lock();
+            drop(self.freed.wait_timeout(guard, Duration::from_millis(100)));
+        }
+    }
+
+    /// Forgets keys that were removed from the store; those in use go when they are free.
+    pub fn forget(&self, key: &KeyRef) {
+        let mut inner = self.lock();
+        if inner.keys.get(key).is_some_and(|entry| entry.n_users == 0) {
+            inner.keys.remove(key);
+        } else if let Some(entry) = inner.keys.get_mut(key) {
+            // An empty slot is removed by its last user.
+            entry.slot = Arc::default();
+        }
+        self.freed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Nothing in here is left half-done by a panic.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Lets unused keys go, least recently used first, until `needed` bytes are free. Changes nothing if that cannot be.
+    fn make_room(&mut self, capacity: u64, needed: u64, wanted: &KeyRef) -> bool {
+        let held: u64 = self.keys.values().map(|entry| entry.bytes).sum::<u64>() + self.working;
+        let Some(target) = capacity.checked_sub(needed) else { return false };
+        let mut unused: Vec<(u64, KeyRef, u64)> = (self.keys.iter())
+            .filter(|(key, entry)| entry.n_users == 0 && *key != wanted)
+            .map(|(key, entry)| (entry.used, key.clone(), entry.bytes))
+            .collect();
+        if held - unused.iter().map(|(_, _, bytes)| bytes).sum::<u64>() > target {
+            return false;
+        }
+        unused.sort();
+        let mut held = held;
+        for (_, key, bytes) in unused {
+            if held <= target {
+                break;
+            }
+            self.keys.remove(&key);
+            self.usage.evictions += 1;
+            held -= bytes;
+        }
+        true
+    }
+}
+
+/// Bytes for one client's keys and, while it runs, an evaluation.
+#[derive(Debug)]
+pub struct Reservation {
+    ledger: Arc<Ledger>,
+    key: KeyRef,
+    working: u64,
+    slot: Arc<Slot>,
+}
+
+impl Reservation {
+    /// The keys, read by `load` if they are not in memory. Others who want the same ones wait.
+    ///
+    /// # Errors
+    /// What `load` says.
+    pub fn keys<E>(
+        &self,
+        load: impl FnOnce() -> Result<EvaluationKeys, E>,
+    ) -> Result<Arc<EvaluationKeys>, E> {
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(keys) = &*slot {
+            return Ok(Arc::clone(keys));
+        }
+        let keys = Arc::new(load()?);
+        *slot = Some(Arc::clone(&keys));
+        Ok(keys)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut inner = self.ledger.lock();
+        inner.working -= self.working;
+        if let Some(entry) = inner.keys.get_mut(&self.key) {
+            entry.n_users -= 1;
+            let is_empty = || entry.slot.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+            if entry.n_users == 0 && is_empty() {
+                inner.keys.remove(&self.key);
+            }
+        }
+        drop(inner);
+        self.ledger.freed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use fhe_bytecode::{Params, ParamsSpec};
+    use fhe_ckks::{Context, KeyId};
+
+    use super::*;
+    use crate::ids::{KeyName, Owner, ProgramId};
+
+    fn key(number: u8) -> KeyRef {
+        KeyRef { owner: Owner::anonymous(), program: ProgramId([0; 32]), key: KeyName([number; 16]) }
+    }
+
+    fn no_keys() -> EvaluationKeys {
+        let towers = fhe_bytecode::params::ntt_primes_below(30, 5, 1, &[]).unwrap();
+        let special_primes = fhe_bytecode::params::ntt_primes_below(33, 5, 1, &towers).unwrap();
+        let spec = ParamsSpec { log_n: 5, towers, special_primes, digit_size: 1, insecure: false, toy: true };
+        let context = Context::new(Params::new(spec).unwrap()).unwrap();
+        EvaluationKeys::from_parts(&context, KeyId([0; 16]), BTreeMap::new())
+    }
+
+    fn used(ledger: &Arc<Ledger>, number: u8, bytes: u64) {
+        let reservation = ledger.try_reserve(&key(number), bytes, 0).unwrap();
+        reservation.keys(|| Ok::<_, ()>(no_keys())).unwrap();
+    }
+
+    #[test]
+    fn the_least_recently_used_keys_leave() {
+        let ledger = Ledger::new(100);
+        used(&ledger, 1, 40);
+        used(&ledger, 2, 40);
+        used(&ledger, 1, 40);
+        used(&ledger, 3, 40);
+        assert!(ledger.has(&key(1)) && !ledger.has(&key(2)) && ledger.has(&key(3)));
+        let usage = ledger.usage();
+        assert_eq!((usage.keys, usage.hits, usage.misses, usage.evictions), (80, 1, 3, 1));
+    }
+
+    #[test]
+    fn keys_in_use_stay_and_a_job_waits_for_them() {
+        let ledger = Ledger::new(100);
+        let running = ledger.try_reserve(&key(1), 40, 30).unwrap();
+        running.keys(|| Ok::<_, ()>(no_keys())).unwrap();
+        assert!(ledger.try_reserve(&key(2), 40, 0).is_none());
+        assert_eq!(ledger.usage().evictions, 0);
+        assert!(
+            ledger.try_reserve(&key(1), 40, 30).is_some(),
+            "the same client's second job shares its keys"
+        );
+        drop(running);
+        assert!(ledger.try_reserve(&key(2), 40, 60).is_some());
+        assert!(ledger.try_reserve(&key(2), 40, 61).is_none(), "never more than there is");
+    }
+
+    #[test]
+    fn keys_that_could_not_be_read_take_no_room() {
+        let ledger = Ledger::new(100);
+        let reservation = ledger.try_reserve(&key(1), 100, 0).unwrap();
+        assert_eq!(reservation.keys(|| Err::<EvaluationKeys, _>("damaged")), Err("damaged"));
+        drop(reservation);
+        assert_eq!(ledger.usage().keys, 0);
+    }
+
+    #[test]
+    fn forgotten_keys_are_read_again() {
+        let ledger = Ledger::new(100);
+        let reservation = ledger.try_reserve(&key(1), 40, 0).unwrap();
+        reservation.keys(|| Ok::<_, ()>(no_keys())).unwrap();
+        ledger.forget(&key(1));
+        drop(reservation);
+        assert!(!ledger.has(&key(1)));
+    }
+}

@@ -1,0 +1,115 @@
+//! A server in this process, on a port of its own.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use fhe_serve::http::App;
+use fhe_serve::jobs::Evaluator;
+use fhe_serve::limits::Limits;
+use fhe_serve::server::{Options, Server};
+use fhe_serve::tokens::{Quota, Tokens};
+use tokio::sync::oneshot;
+
+use crate::wire::{Answer, raw, request};
+
+/// The program that all tests serve, of degree 2^9.
+pub(crate) fn program_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/v2.fhebc")
+}
+
+/// A server that runs.
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) app: Arc<App>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Options for a server on a free port of this machine.
+pub(crate) fn options(store: &Path) -> Options {
+    Options {
+        programs: vec![program_path()],
+        listen: "127.0.0.1:0".parse().unwrap(),
+        store: store.to_path_buf(),
+        memory: 256 << 20,
+        n_workers: 1,
+        tokens: store.join("tokens.json"),
+        tls: None,
+        behind_proxy: false,
+        allow_insecure: true,
+        page: None,
+        limits: Limits::default(),
+    }
+}
+
+pub(crate) fn start(options: &Options) -> Running {
+    start_with(options, None)
+}
+
+pub(crate) fn start_with(options: &Options, evaluator: Option<Box<Evaluator>>) -> Running {
+    let (options, (told, tell)) = (options.clone(), mpsc::channel());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        runtime.block_on(async {
+            let server = Server::start_with(&options, evaluator).await.unwrap();
+            told.send((server.address().unwrap(), Arc::clone(server.app()))).unwrap();
+            server.serve(async { drop(stopped.await) }).await;
+        });
+        runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    });
+    let (address, app) = tell.recv().unwrap();
+    Running { address, app, stop: Some(stop), thread: Some(thread) }
+}
+
+impl Running {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        raw(self.address, &request(method, path, headers, body)).expect("an answer")
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], b"")
+    }
+
+    /// One counter's value.
+    pub(crate) fn metric(&self, line: &str) -> u64 {
+        let text = String::from_utf8(self.get("/metrics").body).unwrap();
+        let found = text.lines().find_map(|found| found.strip_prefix(line)?.trim().parse::<f64>().ok());
+        found.unwrap_or(0.0) as u64
+    }
+
+    /// Ends the server in good order.
+    pub(crate) fn end(mut self) {
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let joined = thread.join();
+            assert!(joined.is_ok() || std::thread::panicking(), "the server panicked");
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Adds a token to a store and gives it.
+pub(crate) fn token(store: &Path, name: &str, quota: Quota) -> String {
+    std::fs::create_dir_all(store).unwrap();
+    let path = store.join("tokens.json");
+    let mut tokens = Tokens::load(&path).unwrap();
+    let secret = tokens.add(name.parse().unwrap(), quota, None).unwrap();
+    tokens.save(&path).unwrap();
+    secret
+}
+
+pub(crate) const QUOTA: Quota = Quota { key_bytes: 1 << 30, queued_jobs: 100, requests_per_minute: 100_000 };

@@ -1,0 +1,11 @@
+//! The server over real connections on this machine, at toy rings.
+
+mod client;
+mod contract;
+mod fixture;
+mod kill;
+mod load;
+mod malformed;
+mod round_trip;
+mod strangers;
+mod wire;
