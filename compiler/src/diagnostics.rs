@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use crate::import::{ImportError, Malformed, Refusal};
 use crate::pipeline::BuildError;
-use crate::schedule::ScheduleError;
+use crate::search::ScheduleError;
 use crate::{CompileError, Statistic};
 
 /// Words for the errors of the compiler.

@@ -11,7 +11,9 @@ use fhe_bytecode::{
 
 use crate::layout::{Part, Placed};
 use crate::lower::{CircuitOp, ValueId};
-use crate::schedule::{Positions, Schedule, Stats};
+use crate::measure::Stats;
+use crate::search::Schedule;
+use crate::timed::Positions;
 
 /// Names and preprocessing that a program carries for its users.
 #[derive(Clone, Debug, Default)]

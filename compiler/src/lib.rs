@@ -12,11 +12,14 @@ pub mod import;
 pub mod layout;
 pub mod levels;
 pub mod lower;
+pub mod measure;
 pub mod pipeline;
 pub mod predict;
 pub mod report;
 pub mod schedule;
+pub mod search;
 pub mod simulate;
+pub mod timed;
 
 pub use compile::{
     Calibration, CompileError, Compiled, ImageFile, Model, Observer, Request, SelfCheck, Source, Stage,

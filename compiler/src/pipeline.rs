@@ -1,9 +1,6 @@
 //! The back end in order: optimized graph, circuit, layouts, schedule, program.
 
 mod error;
-mod facts;
-mod front;
-mod memory;
 
 use fhe_bytecode::{CheckedProgram, CostModel};
 use fhec_ir::Verified;
@@ -13,11 +10,12 @@ use crate::cluster::{self, ClusterOptions, Clustering, Order};
 use crate::emit::Labels;
 use crate::layout::Placed;
 use crate::lower::{self, Circuit};
-use crate::schedule::{self, Positions, Schedule, Stats, Step};
+use crate::measure::Stats;
+use crate::search::{self, Front, Schedule};
 use crate::simulate::Inputs;
-use front::Front;
+use crate::timed::{self, Positions};
 
-pub use crate::schedule::given::ParamsChoice;
+pub use crate::search::ParamsChoice;
 pub use error::BuildError;
 
 /// Inputs made up where no calibration images are given.
@@ -125,7 +123,7 @@ impl Prepared {
         if (inputs, outputs) != (1, 1) {
             return Err(BuildError::Arity { inputs, outputs });
         }
-        let original = schedule::with_lifted_factors(lower::lower(graph));
+        let original = timed::with_lifted_factors(lower::lower(graph));
         let mut circuit = original.clone();
         let clustering = cluster
             .filter(|options| options.order == Order::After)
@@ -160,45 +158,8 @@ impl Prepared {
     pub(crate) fn build(&self, options: &BuildOptions, labels: Labels) -> Result<Built, BuildError> {
         let clustering = self.clustering.as_ref().map(|clustering| (clustering, &self.original));
         let Self { circuit, positions, stats, .. } = self;
-        cheapest(Front { circuit, positions, stats, options, clustering }, &labels)
+        search::cheapest(Front { circuit, positions, stats, options, clustering }, &labels)
     }
-}
-
-/// The cheapest program over the ways to place the rescales.
-///
-/// They follow the last multiplication and every l-th before it. A product squares the scale it finds, so a rescale before it
-/// makes the levels take fewer bits for one more tower: that may fit a smaller ring. Where a level still takes more than a
-/// prime, or nothing fits, a last level that is short is tried too, which costs one level and changes how all stretches end.
-fn cheapest(front: Front<'_>, labels: &Labels) -> Result<Built, BuildError> {
-    let plain = front.positions;
-    let after_products = |positions: &Positions| positions.rescaled_before_products(|s| s == Step::Product);
-    let first = front.build_any(labels.clone());
-    let wide_level = first.as_ref().ok().and_then(Built::widest_level);
-    let mut tried = vec![plain.clone()];
-    let mut best = first;
-    let mut attempt = |positions: Positions, best: &mut Result<Built, BuildError>| {
-        if tried.contains(&positions) {
-            return;
-        }
-        if let Ok(built) = (Front { positions: &positions, ..front }).build_any(labels.clone())
-            && best.as_ref().map_or(true, |best| built.rank() < best.rank())
-        {
-            *best = Ok(built);
-        }
-        tried.push(positions);
-    };
-    if front.options.params == ParamsChoice::Search {
-        attempt(after_products(plain), &mut best);
-        attempt(plain.rescaled_before_products(|_| true), &mut best);
-        let is_schedule = |error: &BuildError| matches!(error, BuildError::Schedule(_));
-        if best.as_ref().map_or_else(is_schedule, |built| built.widest_level().is_some()) {
-            for shift in 1..plain.sublevels() {
-                attempt(plain.shifted(shift), &mut best);
-                attempt(after_products(&plain.shifted(shift)), &mut best);
-            }
-        }
-    }
-    best.map(|built| Built { wide_level, ..built })
 }
 
 impl Built {
@@ -209,7 +170,7 @@ impl Built {
     }
 
     /// The widest of the levels that take several primes.
-    fn widest_level(&self) -> Option<WideLevel> {
+    pub(crate) fn widest_level(&self) -> Option<WideLevel> {
         let positions = &self.positions;
         let boundaries = (1..=positions.depth()).filter(|&p| positions.is_boundary(p));
         let wide = boundaries.filter_map(|p| {
@@ -221,12 +182,12 @@ impl Built {
     }
 
     /// What tells programs of one circuit apart: the ring first, then the time.
-    fn rank(&self) -> (u32, f64) {
+    pub(crate) fn rank(&self) -> (u32, f64) {
         (self.program.params().log_n(), self.seconds())
     }
 
     /// Predicted seconds on one core, plaintexts cached.
-    fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.program.spec().prediction.seconds
     }
 }

@@ -7,7 +7,7 @@ use fhe_bytecode::{
     Prediction, Rotation,
 };
 
-use crate::schedule::Schedule;
+use crate::search::Schedule;
 
 /// Deviations of the error that no result is expected to exceed.
 pub const ERROR_DEVIATIONS: f64 = 6.0;

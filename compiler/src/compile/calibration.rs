@@ -11,7 +11,7 @@ use fhec_ir::{Graph, Shape, eval};
 
 use super::CompileError;
 use crate::pipeline::{BuildError, MADE_UP_INPUTS};
-use crate::schedule::{LARGEST, made_up_inputs};
+use crate::measure::{LARGEST, made_up_inputs};
 use crate::simulate::Inputs;
 
 /// Inputs that the passes balance channels on, and that the sensitivity of the results is measured on: means that settle

@@ -6,7 +6,7 @@ use fhec_passes::PassError;
 
 use crate::import::ImportError;
 use crate::pipeline::BuildError;
-use crate::schedule::ScheduleError;
+use crate::search::ScheduleError;
 
 /// Why a request does not lead to a program.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,7 @@ use fhe_bytecode::{
 use rayon::prelude::*;
 
 use crate::lower::{Circuit, CircuitOp, Constant, Conv, Map, Term, ValueId};
-use crate::schedule::Positions;
+use crate::timed::Positions;
 
 /// One summand of a value, computed at the raw scale of its position.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::lower::lower;
-use crate::schedule::Positions;
+use crate::timed::Positions;
 
 pub use degree::with_degree;
 pub use render::{Format, render};

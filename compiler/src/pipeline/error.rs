@@ -3,7 +3,7 @@
 use fhe_bytecode::{CheckErrors, LayoutError, LinearError};
 use fhe_host::show_bytes;
 
-use crate::schedule::ScheduleError;
+use crate::search::ScheduleError;
 
 /// Why a graph cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +75,7 @@ pub enum BuildError {
 
 impl BuildError {
     /// The one that needs less memory, if memory is what both are short of; else the first.
-    pub(super) fn smaller(self, other: Self) -> Self {
+    pub(crate) fn smaller(self, other: Self) -> Self {
         match (&self, &other) {
             (Self::Memory { keys: a, working: b, .. }, Self::Memory { keys: c, working: d, .. })
                 if c + d < a + b =>

@@ -7,7 +7,7 @@
 use fhe_bytecode::params::{Level, MAX_PRIME_BITS, ntt_primes_near};
 use fhe_bytecode::{Scale, params::PrimeSearchError};
 
-use super::positions::{Positions, Rung, Step};
+use crate::timed::{Positions, Rung, Step};
 use super::room::{LEAST_HEADROOM, Room};
 
 /// Smallest scale of weights: with paired diagonals one bit of it is lost, and no scale is below one.

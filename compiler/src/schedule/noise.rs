@@ -7,8 +7,8 @@ use fhe_bytecode::noise::{LinearNoise, NoiseModel};
 use fhe_bytecode::{ExpandedPlan, Level, LinearOp, Pairing, PlanCounts};
 
 use super::chain::Chain;
-use super::moments::Moments;
-use super::positions::{Positions, Rung};
+use crate::measure::Moments;
+use crate::timed::{Positions, Rung};
 use crate::layout::{Part, Placed, PlacedMap};
 use crate::lower::{Circuit, CircuitOp, Map, ValueId};
 

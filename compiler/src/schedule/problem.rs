@@ -4,11 +4,11 @@ use fhe_bytecode::noise::NoiseModel;
 use fhe_bytecode::{CostModel, Level, Params};
 
 use super::chain::Chain;
-use super::moments::Moments;
+use crate::measure::Moments;
 use super::noise::{Contribution, MapFacts, contributions, rescales};
-use super::positions::Positions;
+use crate::timed::Positions;
 use super::room::{Room, rooms};
-use super::stats::Stats;
+use crate::measure::Stats;
 use crate::layout::Placed;
 use crate::lower::CircuitOp;
 
@@ -40,7 +40,7 @@ impl Problem<'_> {
         rooms(&self.placed.circuit, self.positions, self.stats)
     }
 
-    pub(super) fn contributions(
+    pub(crate) fn contributions(
         &self,
         params: &Params,
         levels: &[Level],
@@ -51,7 +51,7 @@ impl Problem<'_> {
     }
 
     /// The largest deviation of the error of a single result, over the samples.
-    pub(super) fn worst_error(&self, params: &Params, chain: &Chain) -> f64 {
+    pub(crate) fn worst_error(&self, params: &Params, chain: &Chain) -> f64 {
         let levels = chain.levels();
         let variance = |moments: &Moments| {
             let all = self.contributions(params, &levels, moments);

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::positions::{Positions, Rung};
-use super::stats::Stats;
+use crate::timed::{Positions, Rung};
+use crate::measure::Stats;
 use crate::lower::{Circuit, CircuitOp, ValueId};
 
 /// Bits that are free above every value, whatever is asked for.
@@ -38,7 +38,7 @@ impl Room {
 
 /// All rooms of a circuit.
 #[must_use]
-pub(super) fn rooms(circuit: &Circuit, positions: &Positions, stats: &Stats) -> Vec<Room> {
+pub(crate) fn rooms(circuit: &Circuit, positions: &Positions, stats: &Stats) -> Vec<Room> {
     let mut peaks: BTreeMap<(u32, bool, u16), f64> = BTreeMap::new();
     let mut hold = |id: ValueId, raw: bool, rung: Rung| {
         let peak = peaks.entry((positions.of(id), raw, rung.0)).or_insert(0.0);

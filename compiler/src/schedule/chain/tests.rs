@@ -1,7 +1,7 @@
 //! Chains hold their scales and values.
 
 use super::*;
-use crate::schedule::positions::tests::chain;
+use crate::timed::positions_of as chain;
 
 /// Values of 2^`log2_peak` at the last position.
 fn room(positions: &Positions, log2_peak: f64) -> Vec<Room> {

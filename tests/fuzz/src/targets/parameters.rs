@@ -2,7 +2,7 @@
 
 use fhe_bytecode::Params;
 use fhec::pipeline::ParamsChoice;
-use fhec::schedule::given::GivenParams;
+use fhec::search::given::GivenParams;
 use fhec::{Model, Request, compile};
 use fhec_tests::models::random::Random;
 

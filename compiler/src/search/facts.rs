@@ -6,7 +6,9 @@ use fhe_bytecode::{CostModel, Level, Params, ParamsSpec, Plan, plan};
 
 use crate::layout::Placed;
 use crate::schedule::noise::MapFacts;
-use crate::schedule::{self, Positions, ScheduleError};
+use super::ScheduleError;
+use crate::schedule;
+use crate::timed::Positions;
 
 /// Facts of every linear map, with plans for middling parameters.
 pub(super) fn map_facts(

@@ -8,10 +8,10 @@ use fhe_bytecode::params::{ParamsError, security_cap};
 use fhe_bytecode::{CostModel, Params, ParamsSpec};
 
 use super::candidate::{Candidate, Outcome};
-use super::chain::{Chain, ChainError, Sizes};
-use super::noise::Contribution;
-use super::problem::Problem;
-use super::room::{LEAST_HEADROOM, WANTED_HEADROOM};
+use crate::schedule::{Chain, ChainError, Sizes};
+use crate::schedule::noise::Contribution;
+use crate::schedule::Problem;
+use crate::schedule::{LEAST_HEADROOM, WANTED_HEADROOM};
 
 /// How much more time the room that is wanted may take than less of it.
 const SCARCITY_PREMIUM: f64 = 1.02;

@@ -5,9 +5,9 @@
 
 use super::balance::MAX_LOCAL_BITS;
 use super::candidate::Candidate;
-use super::chain::Sizes;
-use super::noise::Anchor;
-use super::positions::{Positions, Step};
+use crate::schedule::Sizes;
+use crate::schedule::noise::Anchor;
+use crate::timed::{Positions, Step};
 
 /// Most bits by which a scale grows at a time.
 const MOST_BITS: f64 = 4.0;

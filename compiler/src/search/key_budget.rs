@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fhe_bytecode::{CheckedProgram, CostModel, Level, Memory, Op, Plan, Rotation, plan};
 
-use super::BuildError;
+use crate::pipeline::BuildError;
 use crate::layout::Placed;
 use crate::predict::{PlaintextUse, working_bytes};
-use crate::schedule::{Positions, Schedule};
+use super::Schedule;
+use crate::timed::Positions;
 
 /// Factors on the price of a key.
 const PRICES: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0];

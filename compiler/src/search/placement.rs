@@ -4,13 +4,17 @@ use fhe_bytecode::Packing;
 use fhe_bytecode::params::security_cap;
 
 use super::facts::map_facts;
-use super::{BuildError, BuildOptions, Built, LayoutChoice, memory};
+use super::key_budget;
+use super::key_switching::{self, Request, Schedule, ScheduleError};
 use crate::cluster::{Clustering, distinct_plaintexts};
 use crate::emit::{self, Labels};
 use crate::layout::{self, Placed};
 use crate::lower::Circuit;
 use crate::predict;
-use crate::schedule::{self, Positions, Problem, Request, Schedule, ScheduleError, Stats};
+use crate::measure::Stats;
+use crate::pipeline::{BuildError, BuildOptions, Built, LayoutChoice};
+use crate::schedule::Problem;
+use crate::timed::Positions;
 
 /// How much more time a more precise schedule may take than the cheapest.
 const PRECISION_PREMIUM: f64 = 1.15;
@@ -19,18 +23,18 @@ const AUTO_HW_CHANNELS: usize = 32;
 
 /// What does not depend on the layout.
 #[derive(Clone, Copy)]
-pub(super) struct Front<'a> {
-    pub(super) circuit: &'a Circuit,
-    pub(super) positions: &'a Positions,
-    pub(super) stats: &'a Stats,
-    pub(super) options: &'a BuildOptions,
+pub(crate) struct Front<'a> {
+    pub(crate) circuit: &'a Circuit,
+    pub(crate) positions: &'a Positions,
+    pub(crate) stats: &'a Stats,
+    pub(crate) options: &'a BuildOptions,
     /// What clustering did to the circuit, and the circuit without it.
-    pub(super) clustering: Option<(&'a Clustering, &'a Circuit)>,
+    pub(crate) clustering: Option<(&'a Clustering, &'a Circuit)>,
 }
 
 impl Front<'_> {
     /// Builds with the layout that the options ask for.
-    pub(super) fn build_any(self, labels: Labels) -> Result<Built, BuildError> {
+    pub(crate) fn build_any(self, labels: Labels) -> Result<Built, BuildError> {
         match self.options.layout {
             LayoutChoice::Hw => self.build(Packing::Hw, labels),
             LayoutChoice::Packed => self.build(Packing::Packed, labels),
@@ -60,10 +64,10 @@ impl Front<'_> {
         };
         let errors = layer_errors(self.circuit, &schedule);
         let mut refused: Option<BuildError> = None;
-        for plans in memory::plans(&placed, positions, &schedule, &options.costs, options.memory) {
+        for plans in key_budget::plans(&placed, positions, &schedule, &options.costs, options.memory) {
             let mut program = emit::emit(&placed, positions, &schedule, stats, plans, labels.clone())?;
             predict::predict(&mut program, &schedule, &errors, &options.costs);
-            match memory::check(&program, options.memory) {
+            match key_budget::check(&program, options.memory) {
                 Ok(()) => {
                     let clustering = self.counted(packing, program.params().slots() as u32)?;
                     let (positions, stats) = (positions.clone(), stats.clone());
@@ -127,7 +131,7 @@ impl Front<'_> {
         loop {
             let Self { options: BuildOptions { headroom, insecure, .. }, .. } = self;
             let request = Request { precision, headroom: *headroom, insecure: *insecure };
-            match schedule::schedule(problem, request, &self.options.costs) {
+            match key_switching::schedule(problem, request, &self.options.costs) {
                 Ok(schedule) => found.push(schedule),
                 Err(ScheduleError::DoesNotFit { .. }) if precision > least || !found.is_empty() => {}
                 Err(error) => return Err(error),
@@ -149,7 +153,7 @@ impl Front<'_> {
         let facts = map_facts(&placed, positions, log_n, &options.costs)?;
         let problem = Problem { placed: &placed, facts: &facts, positions, stats, log_n };
         let schedule = match options.params.given(&problem, options.insecure)? {
-            Some((spec, sizes)) => schedule::search::schedule_with(problem, spec, &sizes, &options.costs)?,
+            Some((spec, sizes)) => key_switching::schedule_with(problem, spec, &sizes, &options.costs)?,
             None => self.most_precise(problem)?,
         };
         Ok((placed, schedule))

@@ -8,9 +8,9 @@ use fhe_bytecode::params::{ntt_primes_below, ntt_primes_near, security_cap};
 use serde::{Deserialize, Serialize};
 
 use super::balance::uniform_sizes;
-use super::chain::{ChainError, Sizes};
-use super::problem::Problem;
-use super::search::ScheduleError;
+use crate::schedule::{ChainError, Sizes};
+use crate::schedule::Problem;
+use super::key_switching::ScheduleError;
 
 /// Largest parameter file that is read.
 const MAX_FILE_BYTES: u64 = 1 << 20;

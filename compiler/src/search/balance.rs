@@ -4,12 +4,12 @@
 use fhe_bytecode::params::ntt_primes_below;
 use fhe_bytecode::{Level, Params, ParamsSpec};
 
-use super::chain::{ChainError, Sizes};
-use super::noise::Anchor;
-use super::positions::Positions;
-use super::problem::Problem;
-use super::room::{LEAST_HEADROOM, Room};
-use super::search::ScheduleError;
+use crate::schedule::{ChainError, Sizes};
+use crate::schedule::noise::Anchor;
+use crate::timed::Positions;
+use crate::schedule::Problem;
+use crate::schedule::{LEAST_HEADROOM, Room};
+use super::key_switching::ScheduleError;
 
 /// Largest noise-to-signal ratio of one contribution in its value, in bits of the variance. Beyond it noise no longer acts
 /// linearly, and what a gain says about the result is void.

@@ -7,11 +7,11 @@ use fhe_bytecode::params::{ParamsError, ntt_primes_below, security_cap};
 use fhe_bytecode::{Params, ParamsSpec};
 
 use super::balance::MAX_LOCAL_BITS;
-use super::chain::{Chain, Sizes};
-use super::noise::{Anchor, Contribution};
-use super::problem::Problem;
+use crate::schedule::{Chain, Sizes};
+use crate::schedule::noise::{Anchor, Contribution};
+use crate::schedule::Problem;
 use super::raise::raised;
-use super::search::ScheduleError;
+use super::key_switching::ScheduleError;
 
 /// Largest special prime: transforms are fastest up to this size.
 const SPECIAL_BITS: u32 = 50;

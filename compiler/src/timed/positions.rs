@@ -224,11 +224,11 @@ fn latest(circuit: &Circuit) -> Vec<u32> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Positions of a chain of multiplications, `p` for products and `l` for linear maps.
-    pub(in crate::schedule) fn chain(kinds: &str, sublevels: u32) -> Positions {
+    pub(crate) fn chain(kinds: &str, sublevels: u32) -> Positions {
         let steps = kinds.chars().map(|c| if c == 'p' { Step::Product } else { Step::Linear }).collect();
         Positions::made_of(Vec::new(), steps, sublevels)
     }

@@ -1,0 +1,16 @@
+//! Everything that is searched.
+
+mod balance;
+mod candidate;
+mod facts;
+pub mod given;
+mod key_budget;
+pub mod key_switching;
+mod placement;
+mod raise;
+mod rescales;
+
+pub use given::ParamsChoice;
+pub use key_switching::{Schedule, ScheduleError};
+pub(crate) use placement::Front;
+pub(crate) use rescales::cheapest;
