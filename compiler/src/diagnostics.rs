@@ -82,6 +82,7 @@ impl Words for Diagnostic {
             CompileError::Verify(_) | CompileError::Simulation(_) => Self::bug(format!("{model}: {error}")),
             CompileError::Build(build) => match build {
                 BuildError::Linear(source) => Self::bug(format!("{model}: {error}: {source}")),
+                BuildError::Stage(_) => Self::bug(format!("{model}: {error}")),
                 BuildError::Check(source) => Self::bug(format!("{model}: {error}: {source}")),
                 BuildError::Schedule(ScheduleError::NotInPaper { .. }) => about(
                     Kind::Cannot,

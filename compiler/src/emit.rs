@@ -1,19 +1,18 @@
 //! Emission: from a scheduled circuit to the instructions of a program.
 //!
-//! A value is one run of registers, written once and freed after its last reader. Levels and scales are implied by the
-//! positions; the checker of the bytecode replays them.
+//! A value is one run of registers, written once and freed after its last reader. Levels and scales are those of the
+//! scheduled values; the checker of the bytecode replays them.
 
 use fhe_bytecode::{
-    CheckErrors, CheckedProgram, CtRange, InputSpec, Instruction, Interval, LayerId, LayerSpec, LayoutId,
-    Level, LinearMap, LinearTerm, MapId, Op, Origin, OutputSpec, Plan, Prediction, Preprocessing,
-    ProgramSpec, required_keys,
+    CheckErrors, CheckedProgram, CostModel, CtRange, InputSpec, Instruction, LayerId, LayerSpec, LayoutId,
+    Level, LinearMap, LinearTerm, MapId, Op, Origin, OutputSpec, Prediction, Preprocessing, ProgramSpec,
+    required_keys,
 };
 
-use crate::layout::{Part, Placed};
+use crate::layout::{Part, PlacedTerm};
 use crate::lower::{CircuitOp, ValueId};
-use crate::measure::Stats;
-use crate::search::Schedule;
-use crate::timed::Positions;
+use crate::predict;
+use crate::schedule::{PlannedMap, Scheduled};
 
 /// Names and preprocessing that a program carries for its users.
 #[derive(Clone, Debug, Default)]
@@ -30,44 +29,38 @@ pub struct Labels {
     pub classes: Vec<String>,
 }
 
-/// Writes the program of a scheduled circuit.
+/// Writes the program of a scheduled circuit, with what is expected of it under these costs.
 ///
 /// # Errors
 /// When the checker finds a fault, which is a bug of this crate.
-pub fn emit(
-    placed: &Placed,
-    positions: &Positions,
-    schedule: &Schedule,
-    stats: &Stats,
-    plans: Vec<Plan>,
-    labels: Labels,
-) -> Result<CheckedProgram, CheckErrors> {
-    let mut emitter = Emitter::new(placed, positions, schedule, plans);
-    for id in placed.circuit.ids() {
-        emitter.value(id, stats.extent.peak[id.index()]);
+pub fn emit(scheduled: &Scheduled, costs: &CostModel, labels: Labels) -> Result<CheckedProgram, CheckErrors> {
+    let circuit = scheduled.placed.circuit();
+    let mut emitter = Emitter::new(scheduled);
+    for id in circuit.ids() {
+        emitter.value(id);
     }
-    let output = placed.circuit.outputs[0];
+    let output = circuit.outputs[0];
     emitter.push(Op::Output { src: emitter.registers[output.index()].expect("the output was computed") });
-    let input = placed.circuit.inputs()[0];
+    let input = circuit.inputs()[0];
     let mut spec = ProgramSpec {
-        params: schedule.params.spec().clone(),
+        params: scheduled.schedule.params.spec().clone(),
         origin: labels.origin,
         input: InputSpec {
             name: labels.input,
             layout: emitter.layout_ids[input.index()],
-            level: schedule.chain.level(positions.rung(0)),
-            scale: schedule.chain.scale(0),
+            level: scheduled.value(input).level,
+            scale: scheduled.value(input).scale,
             preprocessing: labels.preprocessing,
-            range: Some(interval(stats.extent.input)),
+            range: Some(scheduled.input_range),
         },
         output: OutputSpec {
             name: labels.output,
             layout: emitter.layout_ids[output.index()],
             labels: labels.classes,
-            range: Some(interval(stats.extent.output)),
+            range: Some(scheduled.output_range),
         },
         layouts: emitter.layouts,
-        constants: placed.constants.clone(),
+        constants: scheduled.placed.constants.clone(),
         maps: emitter.maps,
         layers: emitter.layers,
         instructions: emitter.instructions,
@@ -80,19 +73,12 @@ pub fn emit(
     spec.rotation_keys = keys.rotations;
     spec.relin_level = keys.relin;
     spec.conjugation_level = keys.conjugation;
-    CheckedProgram::new(spec)
-}
-
-fn interval([low, high]: [f64; 2]) -> Interval {
-    Interval { low, high }
+    let worst_error = scheduled.schedule.worst_error;
+    CheckedProgram::with_prediction(spec, |program| predict::predict(program, worst_error, costs))
 }
 
 struct Emitter<'a> {
-    placed: &'a Placed,
-    positions: &'a Positions,
-    schedule: &'a Schedule,
-    /// Plans of the maps that have not run yet.
-    plans: std::vec::IntoIter<Plan>,
+    scheduled: &'a Scheduled,
     layouts: Vec<fhe_bytecode::LayoutSpec>,
     layout_ids: Vec<LayoutId>,
     maps: Vec<LinearMap>,
@@ -105,29 +91,28 @@ struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(placed: &'a Placed, positions: &'a Positions, schedule: &'a Schedule, plans: Vec<Plan>) -> Self {
+    fn new(scheduled: &'a Scheduled) -> Self {
+        let circuit = scheduled.placed.circuit();
         let mut layouts: Vec<fhe_bytecode::LayoutSpec> = Vec::new();
-        let mut layout_ids = Vec::with_capacity(placed.layouts.len());
-        for layout in &placed.layouts {
-            let known = layouts.iter().position(|l| l == layout.spec());
+        let mut layout_ids = Vec::with_capacity(circuit.values.len());
+        for id in circuit.ids() {
+            let layout = scheduled.placed.layout(id).spec();
+            let known = layouts.iter().position(|l| l == layout);
             layout_ids.push(LayoutId(known.unwrap_or(layouts.len()) as u32));
             if known.is_none() {
-                layouts.push(layout.spec().clone());
+                layouts.push(layout.clone());
             }
         }
         Self {
-            placed,
-            positions,
-            schedule,
-            plans: plans.into_iter(),
+            scheduled,
             layouts,
             layout_ids,
             maps: Vec::new(),
             layers: Vec::new(),
             instructions: Vec::new(),
-            registers: vec![None; placed.circuit.values.len()],
+            registers: vec![None; circuit.values.len()],
             next_register: 0,
-            pending: placed.circuit.use_counts(),
+            pending: circuit.use_counts(),
         }
     }
 
@@ -137,7 +122,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn fresh(&mut self, id: ValueId) -> CtRange {
-        let n_cts = self.placed.layouts[id.index()].n_cts() as u32;
+        let n_cts = self.scheduled.placed.layout(id).n_cts() as u32;
         let range = CtRange::new(self.next_register, n_cts);
         self.next_register += n_cts;
         range
@@ -152,9 +137,10 @@ impl<'a> Emitter<'a> {
         self.registers[id.index()].expect("operands come first and live until their last reader")
     }
 
-    fn value(&mut self, id: ValueId, peak: f64) {
-        let value = self.placed.circuit.value(id);
-        self.layers.push(LayerSpec { name: value.name.clone(), peak, ..LayerSpec::default() });
+    fn value(&mut self, id: ValueId) {
+        let value = self.scheduled.placed.circuit().value(id);
+        let (peak, error) = (self.scheduled.value(id).peak, self.scheduled.value(id).error);
+        self.layers.push(LayerSpec { name: value.name.clone(), peak, error, ..LayerSpec::default() });
         let result = match &value.op {
             CircuitOp::Input => {
                 let dst = self.fresh(id);
@@ -167,15 +153,7 @@ impl<'a> Emitter<'a> {
                 self.push(if a == b { Op::Square { dst, src: a } } else { Op::Mul { dst, a, b } });
                 self.rescaled(id, dst)
             }
-            CircuitOp::Affine(affine) => {
-                let still: Vec<ValueId> = affine
-                    .terms
-                    .iter()
-                    .filter(|t| self.positions.is_still(t, id))
-                    .map(|t| t.source)
-                    .collect();
-                self.affine(id, &still)
-            }
+            CircuitOp::Affine(_) => self.affine(id),
         };
         self.registers[id.index()] = Some(result);
         for source in value.op.sources() {
@@ -188,9 +166,10 @@ impl<'a> Emitter<'a> {
     }
 
     /// Sum of the parts at the raw scale, rescaled, plus what needs no multiplication, plus the constant.
-    fn affine(&mut self, id: ValueId, still: &[ValueId]) -> CtRange {
+    fn affine(&mut self, id: ValueId) -> CtRange {
+        let (scheduled, placed) = (self.scheduled, self.scheduled.placed.value(id));
         let mut sum: Option<CtRange> = None;
-        for part in &self.placed.parts[id.index()] {
+        for part in &scheduled.value(id).parts {
             let range = self.part(id, part);
             sum = Some(match sum {
                 None => range,
@@ -206,7 +185,7 @@ impl<'a> Emitter<'a> {
         // Registers of other values must not be freed with the temporaries.
         let mut owned = sum.is_some();
         let mut result = sum.map(|range| self.rescaled(id, range));
-        for &source in still {
+        for &source in &placed.still {
             let range = self.register(source);
             result = Some(match result {
                 None => range,
@@ -222,7 +201,7 @@ impl<'a> Emitter<'a> {
             });
         }
         let result = result.expect("a sum has a summand");
-        match self.placed.biases[id.index()] {
+        match placed.bias {
             None => result,
             Some(tensor) => {
                 let dst = self.fresh(id);
@@ -235,10 +214,9 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn part(&mut self, id: ValueId, part: &Part) -> CtRange {
-        let position = self.positions.of(id);
-        let level = self.schedule.chain.level(self.positions.working_rung(position));
-        let scale = self.schedule.chain.raw(position);
+    fn part(&mut self, id: ValueId, part: &Part<PlannedMap>) -> CtRange {
+        let value = self.scheduled.value(id);
+        let (level, scale) = (value.working, value.raw);
         let mut dropped = Vec::new();
         let dst;
         match part {
@@ -252,18 +230,18 @@ impl<'a> Emitter<'a> {
                 dst = self.fresh(id);
                 self.push(Op::MulPlain { dst, src, tensor: *factor, scale });
             }
-            Part::Map(map) => {
+            Part::Map(PlannedMap { map, plan }) => {
                 let src: Vec<CtRange> =
-                    map.sources.iter().map(|&s| self.at_level(s, level, &mut dropped)).collect();
+                    map.sources().map(|source| self.at_level(source, level, &mut dropped)).collect();
                 dst = self.fresh(id);
-                let terms = map.ops.iter().zip(&map.sources);
-                let terms = terms
-                    .map(|(op, s)| LinearTerm { op: op.clone(), input: self.layout_ids[s.index()] })
-                    .collect();
-                let plan = self.plans.next().unwrap_or_else(|| Plan::trivial(&map.diagonals));
+                let term = |term: &PlacedTerm| LinearTerm {
+                    op: term.op.clone(),
+                    input: self.layout_ids[term.source.index()],
+                };
+                let terms = map.terms.iter().map(term).collect();
                 let map_id = MapId(self.maps.len() as u32);
                 let (output, pairing) = (self.layout_ids[id.index()], map.diagonals.pairing());
-                self.maps.push(LinearMap { terms, output, pairing, plan });
+                self.maps.push(LinearMap { terms, output, pairing, plan: plan.clone() });
                 self.push(Op::Linear { dst, src, map: map_id, scale });
             }
         }
@@ -276,8 +254,7 @@ impl<'a> Emitter<'a> {
     /// The registers of a value at a level, dropped if it has more towers.
     fn at_level(&mut self, source: ValueId, level: Level, dropped: &mut Vec<CtRange>) -> CtRange {
         let src = self.register(source);
-        let rung = self.positions.rung(self.positions.of(source));
-        if self.schedule.chain.level(rung) == level {
+        if self.scheduled.value(source).level == level {
             return src;
         }
         let dst = self.fresh(source);
@@ -286,14 +263,10 @@ impl<'a> Emitter<'a> {
         dst
     }
 
-    /// The value after its rescale, if its position has one: a division by every tower of the rung.
+    /// The value after its rescale, if it has one: a division by every tower between two levels.
     fn rescaled(&mut self, id: ValueId, src: CtRange) -> CtRange {
-        let position = self.positions.of(id);
-        if !self.positions.is_boundary(position) {
-            return src;
-        }
         let mut result = src;
-        for _ in self.schedule.chain.divisors(self.positions.working_rung(position)) {
+        for _ in &self.scheduled.value(id).divisors {
             let dst = self.fresh(id);
             self.push(Op::Rescale { dst, src: result });
             self.free(result);

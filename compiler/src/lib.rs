@@ -19,6 +19,7 @@ pub mod report;
 pub mod schedule;
 pub mod search;
 pub mod simulate;
+pub mod stages;
 pub mod timed;
 
 pub use compile::{

@@ -2,18 +2,22 @@
 
 mod error;
 
+use std::sync::Arc;
+
 use fhe_bytecode::{CheckedProgram, CostModel};
 use fhec_ir::Verified;
 use serde::Serialize;
 
 use crate::cluster::{self, ClusterOptions, Clustering, Order};
 use crate::emit::Labels;
-use crate::layout::Placed;
 use crate::lower::{self, Circuit};
 use crate::measure::Stats;
-use crate::search::{self, Front, Schedule};
+use crate::report::program_text;
+use crate::schedule::{Schedule, Scheduled};
+use crate::search::{self, Front};
 use crate::simulate::Inputs;
-use crate::timed::{self, Positions};
+use crate::stages::StageKind;
+use crate::timed::{self, Positions, Timed};
 
 pub use crate::search::ParamsChoice;
 pub use error::BuildError;
@@ -79,14 +83,10 @@ pub struct WideLevel {
 /// A program with the stages it came from.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// The circuit in slots.
-    pub placed: Placed,
-    /// Where everything is computed.
-    pub positions: Positions,
+    /// The circuit with its times, layouts and schedule.
+    pub scheduled: Scheduled,
     /// Sizes and gains of the values.
     pub stats: Stats,
-    /// Parameters, scales and predictions.
-    pub schedule: Schedule,
     /// The checked program.
     pub program: CheckedProgram,
     /// What clustering did, if it was asked for.
@@ -99,11 +99,10 @@ pub struct Built {
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     /// The circuit with the weights of the graph.
-    original: Circuit,
+    original: Arc<Circuit>,
     /// The circuit that is built, whose weights may be clustered.
-    circuit: Circuit,
+    timed: Timed,
     clustering: Option<Clustering>,
-    positions: Positions,
     stats: Stats,
 }
 
@@ -123,18 +122,21 @@ impl Prepared {
         if (inputs, outputs) != (1, 1) {
             return Err(BuildError::Arity { inputs, outputs });
         }
-        let original = timed::with_lifted_factors(lower::lower(graph));
-        let mut circuit = original.clone();
+        let original = Arc::new(timed::with_lifted_factors(lower::lower(graph)));
+        let mut circuit = Arc::clone(&original);
         let clustering = cluster
             .filter(|options| options.order == Order::After)
-            .map(|options| cluster::cluster(&mut circuit, options));
+            .map(|options| cluster::cluster(Arc::make_mut(&mut circuit), options));
+        circuit.judge()?;
         if circuit.n_members > 1 && !circuit.merged {
             return Err(BuildError::NotMerged);
         }
-        let positions = Positions::new(&circuit, sublevels.max(1));
-        if positions.depth() == 0 || sublevels == 0 {
-            return Err(BuildError::Empty { depth: positions.depth(), sublevels });
+        let timed = Timed::new(Arc::clone(&circuit), sublevels.max(1));
+        let depth = timed.positions().depth();
+        if depth == 0 || sublevels == 0 {
+            return Err(BuildError::Empty { depth, sublevels });
         }
+        timed.judge()?;
         let stats = match measured {
             Measured::MadeUp(inputs) => Stats::measure_typical(&circuit, inputs),
             Measured::Real { probes, all } => {
@@ -148,7 +150,12 @@ impl Prepared {
         if let Some(size) = stats.vanishing_result() {
             return Err(BuildError::Vanish { size });
         }
-        Ok(Self { original, circuit, clustering, positions, stats })
+        Ok(Self { original, timed, clustering, stats })
+    }
+
+    /// The circuit.
+    pub(crate) fn circuit(&self) -> &Circuit {
+        self.timed.circuit()
     }
 
     /// Places, schedules and emits the circuit.
@@ -157,24 +164,55 @@ impl Prepared {
     /// When it does not fit the request; says why and by how much.
     pub(crate) fn build(&self, options: &BuildOptions, labels: Labels) -> Result<Built, BuildError> {
         let clustering = self.clustering.as_ref().map(|clustering| (clustering, &self.original));
-        let Self { circuit, positions, stats, .. } = self;
-        search::cheapest(Front { circuit, positions, stats, options, clustering }, &labels)
+        let Self { timed, stats, .. } = self;
+        search::cheapest(Front { timed, stats, options, clustering }, &labels)
     }
 }
 
 impl Built {
+    /// The circuit that the program computes.
+    #[must_use]
+    pub fn circuit(&self) -> &Circuit {
+        self.scheduled.placed.circuit()
+    }
+
+    /// The text form of a stage.
+    #[must_use]
+    pub fn text(&self, stage: StageKind) -> String {
+        let placed = &self.scheduled.placed;
+        match stage {
+            StageKind::Circuit => self.circuit().to_string(),
+            StageKind::Timed => placed.timed.to_string(),
+            StageKind::Placed => placed.to_string(),
+            StageKind::Scheduled => self.scheduled.to_string(),
+            StageKind::Program => program_text(&self.program),
+        }
+    }
+
+    /// The multiplications of the circuit, in order.
+    #[must_use]
+    pub fn positions(&self) -> &Positions {
+        self.scheduled.placed.timed.positions()
+    }
+
+    /// Parameters, scales and predictions.
+    #[must_use]
+    pub fn schedule(&self) -> &Schedule {
+        &self.scheduled.schedule
+    }
+
     /// Levels beyond those that the multiplications fill, which are what `fhec levels` counts.
     #[must_use]
     pub fn extra_levels(&self) -> u32 {
-        self.positions.n_levels() - self.positions.shifted(0).n_levels()
+        self.positions().n_levels() - self.positions().shifted(0).n_levels()
     }
 
     /// The widest of the levels that take several primes.
     pub(crate) fn widest_level(&self) -> Option<WideLevel> {
-        let positions = &self.positions;
+        let positions = self.positions();
         let boundaries = (1..=positions.depth()).filter(|&p| positions.is_boundary(p));
         let wide = boundaries.filter_map(|p| {
-            let divisors = self.schedule.chain.divisors(positions.working_rung(p));
+            let divisors = self.schedule().chain.divisors(positions.working_rung(p));
             let bits = divisors.iter().map(|&q| (q as f64).log2()).sum();
             (divisors.len() > 1).then_some(WideLevel { level: positions.level(p - 1), bits })
         });

@@ -3,21 +3,20 @@
 use std::collections::BTreeSet;
 
 use fhe_bytecode::{
-    CheckedProgram, CostModel, Diagonals, ExpandedPlan, Level, MapId, Memory, Op, Params, PlaintextKey,
-    Prediction, Rotation,
+    CheckedProgram, CostModel, Diagonals, ExpandedPlan, Expectation, Level, MapId, Memory, Op, Params,
+    PlaintextKey, Prediction, Rotation,
 };
-
-use crate::search::Schedule;
 
 /// Deviations of the error that no result is expected to exceed.
 pub const ERROR_DEVIATIONS: f64 = 6.0;
 
-/// Fills in the predictions of a program; `layer_errors` has the deviation of every layer's own noise in the results.
-pub fn predict(program: &mut CheckedProgram, schedule: &Schedule, layer_errors: &[f64], costs: &CostModel) {
+/// What is expected of a program whose worst result has an error of this deviation.
+#[must_use]
+pub fn predict(program: &CheckedProgram, worst_error: f64, costs: &CostModel) -> Expectation {
     let params = program.params();
     let mut prediction =
-        Prediction { max_abs_error: ERROR_DEVIATIONS * schedule.worst_error, ..Prediction::default() };
-    let mut layers: Vec<(f64, f64)> = layer_errors.iter().map(|&error| (0.0, error)).collect();
+        Prediction { max_abs_error: ERROR_DEVIATIONS * worst_error, ..Prediction::default() };
+    let mut layer_seconds = vec![0.0; program.spec().layers.len()];
     for step in program.steps() {
         let cost = costs.at(params, step.level());
         let n_cts = step.op().dst().map_or(0, |dst| dst.len()) as f64;
@@ -41,11 +40,11 @@ pub fn predict(program: &mut CheckedProgram, schedule: &Schedule, layer_errors: 
             | Op::Output { .. } => 0.0,
         };
         prediction.seconds += seconds;
-        layers[step.instruction.layer.index()].0 += seconds;
+        layer_seconds[step.instruction.layer.index()] += seconds;
     }
     let Memory { keys, working } = Memory::of(program);
     (prediction.key_bytes, prediction.ciphertext_bytes) = (keys, working);
-    program.set_predictions(prediction, &layers);
+    Expectation { prediction, layer_seconds }
 }
 
 /// Distinct plaintexts of a linear map.

@@ -89,7 +89,7 @@ fn level_that_one_prime_cannot_hold_has_two_towers() {
     let nodes =
         format!(r#"{CONV} (name: "q", of: ["c", "c"], op: Mul), (name: "o", of: ["q"], op: Output),"#);
     let (counted, built) = levels_and_program(&nodes, 20.0);
-    assert_eq!((counted, built.positions.n_levels(), built.extra_levels()), (1, 1, 0));
+    assert_eq!((counted, built.positions().n_levels(), built.extra_levels()), (1, 1, 0));
     assert_eq!(n_levels(&built), 2, "one level of two towers");
 }
 
@@ -102,5 +102,5 @@ fn cubic_activations_have_the_levels_that_are_counted() {
         (name: "o", of: ["d"], op: Output),"#
     );
     let (counted, built) = levels_and_program(&nodes, 6.0);
-    assert_eq!((counted, built.positions.n_levels(), built.extra_levels()), (2, 2, 0));
+    assert_eq!((counted, built.positions().n_levels(), built.extra_levels()), (2, 2, 0));
 }

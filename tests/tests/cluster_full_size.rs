@@ -22,13 +22,13 @@ fn built(n_members: u64, cluster: Option<ClusterOptions>) -> Built {
 /// Seconds of one encrypted image whose decrypted scores are those of the clear circuit.
 fn seconds(built: &Built, what: &str) -> f64 {
     let input: Vec<f64> = (0..3072).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect();
-    let expected = eval::scores(&built.placed.circuit, &[&input]);
+    let expected = eval::scores(&built.circuit(), &[&input]);
     let mut seeds = SeedSource::os();
     let options = Options { memory: 16 << 30, n_evaluations: 1 };
     let trial = Trial::new(&built.program, options, &mut seeds).unwrap();
     let found = trial.run(&input, &mut seeds, &Silent).unwrap();
     let error = found.decrypted.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    let params = &built.schedule.params;
+    let params = &built.schedule().params;
     eprintln!(
         "{what}: {:.1} s, {} plaintexts encoded, log2 PQ {:.0}, {} special primes, digits of {}, error {error:.2e}",
         found.eval_seconds,
@@ -37,7 +37,7 @@ fn seconds(built: &Built, what: &str) -> f64 {
         params.special_primes().len(),
         params.digit_size(),
     );
-    assert!(error < 6.0 * built.schedule.error, "{what}: off by {error}");
+    assert!(error < 6.0 * built.schedule().error, "{what}: off by {error}");
     found.eval_seconds
 }
 

@@ -56,13 +56,13 @@ fn check(nodes: &str, layout: LayoutChoice, sublevels: u32, toy_log_n: Option<u3
     let error = worst(&found, &expected);
     eprintln!(
         "{layout:?} l={sublevels}: levels {}, log2 PQ {:.0}, error {error:.2e} predicted {:.2e} of {size:.3}",
-        built.positions.n_levels(),
-        built.schedule.params.log2_pq(),
-        built.schedule.error
+        built.positions().n_levels(),
+        built.schedule().params.log2_pq(),
+        built.schedule().error
     );
     let bound = built.program.spec().prediction.max_abs_error;
     assert!(error < bound, "off by {error}, the program says at most {bound}");
-    assert!(built.schedule.headroom >= 1.5, "{} bits free", built.schedule.headroom);
+    assert!(built.schedule().headroom >= 1.5, "{} bits free", built.schedule().headroom);
 }
 
 fn check_all(nodes: &str, toy_log_n: Option<u32>) {
@@ -189,7 +189,7 @@ fn simulated_error_is_about_the_predicted_one() {
         |k: usize| (0..n).map(|i| ((i * 37 + k * 11) % 101) as f64 / 50.0 - 1.0).collect::<Vec<f64>>();
     let samples: Vec<_> = (0..20).map(sample).collect();
     let summary = fhec::simulate::summarize(&built.program, &samples, 1, &mut |_, _| ()).unwrap();
-    let ratio = summary.rms_error / built.schedule.error;
+    let ratio = summary.rms_error / built.schedule().error;
     assert!((0.3..1.5).contains(&ratio), "simulated {} times the predicted error", ratio);
 }
 
@@ -214,9 +214,9 @@ fn ensemble_gives_the_mean_of_its_members() {
         assert!(worst(&clear, &mean) < 1e-5, "{layout:?} clear: {clear:?} instead of {mean:?}");
         let error = worst(&decrypted(&built.program, &input), &mean);
         assert!(
-            error < 6.0 * built.schedule.error,
+            error < 6.0 * built.schedule().error,
             "{layout:?}: off by {error}, predicted {}",
-            built.schedule.error
+            built.schedule().error
         );
     }
 }

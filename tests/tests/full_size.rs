@@ -20,7 +20,7 @@ fn check_model(name: &str, model: Vec<u8>, layout: LayoutChoice, levels: u32, me
     let graph = imported.graph.clone();
     let request = Request { layout, memory, ..Request::new(Model::imported(name, imported)) };
     let built = compile(&request, &mut ()).unwrap().built;
-    assert_eq!(built.positions.n_levels(), levels);
+    assert_eq!(built.positions().n_levels(), levels);
     let n = graph.shape(graph.inputs()[0]).len();
     let input: Vec<f64> = (0..n).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect();
     let expected = evaluate(&graph, &[&input], MemberIdx::FIRST).unwrap().remove(0).data;
@@ -31,10 +31,10 @@ fn check_model(name: &str, model: Vec<u8>, layout: LayoutChoice, levels: u32, me
     eprintln!(
         "{name} {layout:?}: {:.1} s, log2 PQ {:.0}, error {error:.2e}, predicted deviation {:.2e}",
         found.eval_seconds,
-        built.schedule.params.log2_pq(),
-        built.schedule.error
+        built.schedule().params.log2_pq(),
+        built.schedule().error
     );
-    assert!(error < 6.0 * built.schedule.error, "off by {error}");
+    assert!(error < 6.0 * built.schedule().error, "off by {error}");
 }
 
 #[test]

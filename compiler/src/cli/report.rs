@@ -42,7 +42,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
-    let mut recorder = Recorder { progress: Progress::new(quiet), stages: Stages::default(), failed: None };
+    let mut recorder =
+        Recorder { progress: Progress::new(quiet, false), stages: Stages::default(), failed: None };
     let written = page(args, &mut recorder)
         .and_then(|html| write_atomically(&args.output, fhe_diagnostics::TEXT, html.as_bytes()));
     recorder.progress.finish();

@@ -10,8 +10,8 @@ use fhe_input::{ImageShape, InputErrorKind, Samples, decode_samples};
 use fhec_ir::{Graph, Shape, eval};
 
 use super::CompileError;
-use crate::pipeline::{BuildError, MADE_UP_INPUTS};
 use crate::measure::{LARGEST, made_up_inputs};
+use crate::pipeline::{BuildError, MADE_UP_INPUTS};
 use crate::simulate::Inputs;
 
 /// Inputs that the passes balance channels on, and that the sensitivity of the results is measured on: means that settle

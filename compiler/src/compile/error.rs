@@ -152,6 +152,7 @@ impl CompileError {
                 BuildError::Vanish { .. } => "vanish",
                 BuildError::Memory { .. } => "memory",
                 BuildError::Linear(_) => "map-bug",
+                BuildError::Stage(_) => "stage-bug",
                 BuildError::Check(_) => "program-bug",
             },
         }

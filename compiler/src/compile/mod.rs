@@ -102,6 +102,7 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
     let verified = verify(&graph)?;
     let mut progress = |done, of| observer.fraction(done, of);
     let prepared = Prepared::new(verified, request.sublevels, request.cluster, measured, &mut progress)?;
+    observer.lowered(prepared.circuit());
     observer.stage(Stage::Schedule { precision: None });
     let (built, summary) =
         until_classes_survive(request, &mut options, &prepared, &labels, &calibration, observer)?;
@@ -170,7 +171,7 @@ fn until_classes_survive(
         if !is_free || !calibration.is_real() || summary.changed_classes == 0 {
             return Ok((built, summary));
         }
-        let more = built.schedule.precision + 1.0;
+        let more = built.schedule().precision + 1.0;
         options.precision = more..=more;
         observer.stage(Stage::Schedule { precision: Some(more) });
         match prepared.build(options, labels.clone()) {

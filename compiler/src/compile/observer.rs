@@ -4,6 +4,7 @@ use fhec_ir::Graph;
 use fhec_passes::{Pass, PassRun};
 
 use crate::import::Imported;
+use crate::lower::Circuit;
 
 /// A stage of a compilation, in the order they come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +44,9 @@ pub trait Observer {
 
     /// All passes ran.
     fn optimized(&mut self, _graph: &Graph) {}
+
+    /// The graph became a circuit.
+    fn lowered(&mut self, _circuit: &Circuit) {}
 }
 
 /// Watches nothing.

@@ -1,16 +1,28 @@
-//! Layout choice: where the values of a circuit live.
+//! The placed circuit: where the values of a timed circuit live, and what its maps are there.
+//!
+//! What holds ([`Placed::judge`]):
+//!
+//! 1. every value has a layout of its extent, and all layouts have one number of slots;
+//! 2. factors share the layout of their product, and summands that are added as they are that of their sum;
+//! 3. the multiplied summands of a sum are exactly those that the timed circuit multiplies, each in one part;
+//! 4. a map has diagonals for the ciphertexts of its operands and of its value, and every constant is in the table.
+//!
+//! Layouts know times (a summand that is ready is added as it is) and nothing of what comes later.
 //!
 //! Values that meet without a rotation (factors of a product, summands that are not moved) share a layout. Such a family
 //! takes the layout that its first value gets from the operand of its first map: the same slot grid with a wider gap after
 //! a stride, or a dense one where the grid is too small or the result is a vector.
 
+mod judge;
 mod place;
+mod text;
 
 use fhe_bytecode::{Derived, Layout, LayoutError, Packing, Shape};
 
 use crate::lower::{Circuit, CircuitOp, Conv, Map, ValueId};
 
-pub use place::{Part, Placed, PlacedMap};
+pub use place::{Part, Placed, PlacedMap, PlacedTerm, PlacedValue};
+pub(crate) use text::{end_lines, map_line, part_line};
 
 /// The layout of every value. With clustered weights, `hw` layouts keep rows free so that kernel rows share plaintexts.
 ///

@@ -1,6 +1,7 @@
 //! A circuit in slots: every sum as linear maps between layouts, with its constants in the program's table.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fhe_bytecode::{
     Codebook, CodebookId, Constants, Diagonals, Layout, LinearError, LinearOp, Operand, Tensor, TensorData,
@@ -9,13 +10,13 @@ use fhe_bytecode::{
 use rayon::prelude::*;
 
 use crate::lower::{Circuit, CircuitOp, Constant, Conv, Map, Term, ValueId};
-use crate::timed::Positions;
+use crate::timed::Timed;
 
-/// One summand of a value, computed at the raw scale of its position.
+/// One summand of a value, computed before its rescale; `M` is what a stage knows of a linear map.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum Part<M> {
     /// A linear map of one or more values.
-    Map(PlacedMap),
+    Map(M),
     /// A value as it is, for a change of scale only.
     Scalar {
         /// The value.
@@ -33,109 +34,159 @@ pub enum Part {
 /// A linear map between layouts.
 #[derive(Clone, Debug)]
 pub struct PlacedMap {
-    /// The operands, one per operation.
-    pub sources: Vec<ValueId>,
-    /// The operations.
-    pub ops: Vec<LinearOp>,
-    /// What the operations are in slots.
+    /// The summands.
+    pub terms: Vec<PlacedTerm>,
+    /// What they are in slots.
     pub diagonals: Diagonals,
 }
 
-/// A circuit with layouts, maps and constants.
+/// One operand of a linear map.
+#[derive(Clone, Debug)]
+pub struct PlacedTerm {
+    /// The operand.
+    pub source: ValueId,
+    /// What happens to it.
+    pub op: LinearOp,
+}
+
+impl PlacedMap {
+    /// The operands, with repetitions.
+    pub fn sources(&self) -> impl Iterator<Item = ValueId> {
+        self.terms.iter().map(|term| term.source)
+    }
+}
+
+/// A value in slots.
+#[derive(Clone, Debug)]
+pub struct PlacedValue {
+    /// Where its numbers are.
+    pub layout: Layout,
+    /// What is multiplied and added up before the rescale.
+    pub parts: Vec<Part<Arc<PlacedMap>>>,
+    /// Summands that are added after the rescale, as they are.
+    pub still: Vec<ValueId>,
+    /// The constant added at the end.
+    pub bias: Option<TensorId>,
+}
+
+impl PlacedValue {
+    /// All linear maps.
+    pub fn maps(&self) -> impl Iterator<Item = &Arc<PlacedMap>> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Map(map) => Some(map),
+            Part::Scalar { .. } | Part::Plain { .. } => None,
+        })
+    }
+}
+
+/// A timed circuit with layouts, maps and constants.
 #[derive(Clone, Debug)]
 pub struct Placed {
     /// The circuit.
-    pub circuit: Circuit,
-    /// Layout of every value.
-    pub layouts: Vec<Layout>,
+    pub timed: Timed,
     /// All constants.
     pub constants: Constants,
-    /// For every value what is added up at its raw scale.
-    pub parts: Vec<Vec<Part>>,
-    /// For every value the constant added at the end.
-    pub biases: Vec<Option<TensorId>>,
+    pub(super) values: Vec<PlacedValue>,
 }
 
-/// Operands and operations of a map of a value, before its diagonals are known.
+/// A map of a value before its diagonals are known.
 struct Terms {
     value: ValueId,
-    sources: Vec<ValueId>,
-    ops: Vec<LinearOp>,
+    terms: Vec<PlacedTerm>,
 }
 
 impl Terms {
-    fn new(value: ValueId) -> Self {
-        Self { value, sources: Vec::new(), ops: Vec::new() }
-    }
-
     fn placed(self, layouts: &[Layout], constants: &Constants) -> Result<PlacedMap, LinearError> {
-        let inputs = self.sources.iter().map(|s| &layouts[s.index()]);
+        let layout = |id: ValueId| &layouts[id.index()];
         let operands: Vec<Operand<'_>> =
-            self.ops.iter().zip(inputs).map(|(op, input)| Operand { op, input }).collect();
-        let output = &layouts[self.value.index()];
-        let diagonals = Diagonals::best(&operands, output, constants)?;
-        Ok(PlacedMap { sources: self.sources, ops: self.ops, diagonals })
+            self.terms.iter().map(|term| Operand { op: &term.op, input: layout(term.source) }).collect();
+        let diagonals = Diagonals::best(&operands, &layouts[self.value.index()], constants)?;
+        Ok(PlacedMap { terms: self.terms, diagonals })
     }
 }
 
 impl Placed {
-    /// Puts a circuit into slots.
+    /// Puts a timed circuit into slots.
     ///
     /// # Errors
     /// When a map does not fit its layouts.
-    pub fn new(circuit: &Circuit, positions: &Positions, layouts: Vec<Layout>) -> Result<Self, LinearError> {
+    pub fn new(timed: &Timed, layouts: Vec<Layout>) -> Result<Self, LinearError> {
+        let circuit = timed.circuit();
         let mut constants = Constants::default();
-        let mut parts: Vec<Vec<Part>> = Vec::with_capacity(circuit.values.len());
-        let mut biases = Vec::with_capacity(circuit.values.len());
+        let mut values: Vec<PlacedValue> = Vec::with_capacity(circuit.values.len());
         let mut maps: Vec<Terms> = Vec::new();
-        for id in circuit.ids() {
+        for (id, layout) in circuit.ids().zip(&layouts) {
             // Operands of another period would make every diagonal of the map longer: they get a map of their own.
             let mut by_period: BTreeMap<usize, Terms> = BTreeMap::new();
-            let mut others = Vec::new();
-            let mut bias = None;
+            let mut value =
+                PlacedValue { layout: layout.clone(), parts: Vec::new(), still: Vec::new(), bias: None };
             if let CircuitOp::Affine(affine) = &circuit.value(id).op {
-                let moved: Vec<&Term> = affine.terms.iter().filter(|t| !positions.is_still(t, id)).collect();
+                let (still, moved): (Vec<&Term>, Vec<&Term>) =
+                    affine.terms.iter().partition(|term| timed.is_still(term, id));
+                value.still = still.iter().map(|term| term.source).collect();
                 for term in &moved {
                     match &term.map {
                         Map::Identity if moved.len() == 1 => {
-                            others.push(Part::Scalar { source: term.source })
+                            value.parts.push(Part::Scalar { source: term.source })
                         }
                         Map::Diagonal(factor) if factor.dims().len() > 1 => {
                             let factor = push(&mut constants, factor);
-                            others.push(Part::Plain { source: term.source, factor });
+                            value.parts.push(Part::Plain { source: term.source, factor });
                         }
                         map => {
                             let period = layouts[term.source.index()].period();
-                            let terms = by_period.entry(period).or_insert_with(|| Terms::new(id));
-                            terms.sources.push(term.source);
-                            terms.ops.push(linear_op(map, &mut constants));
+                            let terms = by_period
+                                .entry(period)
+                                .or_insert_with(|| Terms { value: id, terms: Vec::new() });
+                            let op = linear_op(map, &mut constants);
+                            terms.terms.push(PlacedTerm { source: term.source, op });
                         }
                     }
                 }
-                bias = affine.bias.as_ref().map(|b| push(&mut constants, b));
+                value.bias = affine.bias.as_ref().map(|b| push(&mut constants, b));
             }
             maps.extend(by_period.into_values());
-            parts.push(others);
-            biases.push(bias);
+            values.push(value);
         }
         let built: Vec<(ValueId, PlacedMap)> = maps
             .into_par_iter()
             .map(|terms| Ok((terms.value, terms.placed(&layouts, &constants)?)))
             .collect::<Result<_, LinearError>>()?;
         for (id, map) in built {
-            parts[id.index()].push(Part::Map(map));
+            values[id.index()].parts.push(Part::Map(Arc::new(map)));
         }
-        Ok(Self { circuit: circuit.clone(), layouts, constants, parts, biases })
+        Ok(Self { timed: timed.clone(), constants, values })
+    }
+
+    /// The circuit.
+    #[must_use]
+    pub fn circuit(&self) -> &Circuit {
+        self.timed.circuit()
+    }
+
+    /// A value in slots.
+    #[must_use]
+    pub fn value(&self, id: ValueId) -> &PlacedValue {
+        &self.values[id.index()]
+    }
+
+    /// The layout of a value.
+    #[must_use]
+    pub fn layout(&self, id: ValueId) -> &Layout {
+        &self.value(id).layout
+    }
+
+    /// Whether a value at a boundary is rescaled itself: it is a product or has a summand that is multiplied.
+    #[must_use]
+    pub fn is_rescaled(&self, id: ValueId) -> bool {
+        let is_multiplied =
+            matches!(self.circuit().value(id).op, CircuitOp::Product(_)) || !self.value(id).parts.is_empty();
+        is_multiplied && self.timed.time(id).is_boundary()
     }
 
     /// All linear maps with the value they belong to.
     pub fn maps(&self) -> impl Iterator<Item = (ValueId, &PlacedMap)> {
-        self.circuit.ids().flat_map(|id| {
-            self.parts[id.index()].iter().filter_map(move |part| match part {
-                Part::Map(map) => Some((id, map)),
-                Part::Scalar { .. } | Part::Plain { .. } => None,
-            })
-        })
+        self.circuit().ids().flat_map(|id| self.value(id).maps().map(move |map| (id, &**map)))
     }
 }
 

@@ -8,6 +8,7 @@ mod degree;
 mod render;
 mod verify;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fhec_ir::depth::{depths, operand_costs};
@@ -18,7 +19,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::lower::lower;
-use crate::timed::Positions;
+use crate::timed::Timed;
 
 pub use degree::with_degree;
 pub use render::{Format, render};
@@ -180,7 +181,8 @@ pub fn partial_rows(graph: &Graph, options: &LevelsOptions) -> Result<Vec<Row>, 
 #[must_use]
 pub fn last_row(graph: &Graph) -> Row {
     let verified = verify(graph).expect("the manager verifies what passes leave behind");
-    let positions = Positions::new(&lower(verified), SUBLEVELS);
+    let timed = Timed::new(Arc::new(lower(verified)), SUBLEVELS);
+    let positions = timed.positions();
     Row { depth: positions.depth(), ..row("FRT", graph, positions.n_levels()) }
 }
 

@@ -1,7 +1,14 @@
 //! The circuit between the tensor graph and the scheduled program.
 //!
 //! A circuit has three kinds of values: inputs, sums of linear maps of earlier values plus a constant, and products of two
-//! values. Everything a tensor graph can say is spelled with them. A value appears after its operands.
+//! values. Everything a tensor graph can say is spelled with them. What holds ([`Circuit::judge`]):
+//!
+//! 1. a value comes after its operands, and there is a result;
+//! 2. factors have the extent of their product; summands that keep their place have that of their sum;
+//! 3. a convolution reads the extent of its operand and gives that of its sum;
+//! 4. factors per channel or element and constants have `[C]` or `[C,H,W]`; every constant has one tensor for all members
+//!    or one for each;
+//! 5. a sum has a summand.
 
 use fhec_ir::{NodeId, Shape};
 

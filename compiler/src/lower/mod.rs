@@ -10,10 +10,12 @@ mod constant;
 mod conv;
 pub mod eval;
 mod fuse;
+mod judge;
 mod layers;
 mod members;
 mod piece;
 mod poly;
+mod text;
 mod view;
 mod windows;
 

@@ -198,7 +198,7 @@ fn polynomial(coeffs: &[f64]) -> (usize, u32) {
     }
     let is_product = |v: &&super::Value| matches!(v.op, CircuitOp::Product(_));
     let n_products = circuit.values.iter().filter(is_product).count();
-    (n_products, crate::timed::Positions::new(&circuit, 1).depth())
+    (n_products, crate::timed::Timed::new(circuit.into(), 1).positions().depth())
 }
 
 #[test]

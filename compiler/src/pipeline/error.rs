@@ -4,6 +4,7 @@ use fhe_bytecode::{CheckErrors, LayoutError, LinearError};
 use fhe_host::show_bytes;
 
 use crate::search::ScheduleError;
+use crate::stages::StageErrors;
 
 /// Why a graph cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +69,9 @@ pub enum BuildError {
         /// Bytes of that layer's keys, ciphertexts and sums.
         layer_bytes: u64,
     },
+    /// The judge of a stage refused it: a bug.
+    #[error(transparent)]
+    Stage(#[from] StageErrors),
     /// The checker refused the program: a bug.
     #[error("the emitted program is faulty")]
     Check(#[from] CheckErrors),

@@ -146,10 +146,10 @@ impl BuildReport {
             security_cap_log2_pq: cap,
             security_margin_bits: cap.map(|cap| f64::from(cap) - params.log2_pq()),
             secure: params.is_secure(),
-            levels: built.positions.n_levels(),
+            levels: built.positions().n_levels(),
             extra_levels: extra_levels(built),
-            depth: built.positions.depth(),
-            sublevels: built.positions.sublevels(),
+            depth: built.positions().depth(),
+            sublevels: built.positions().sublevels(),
             layout: program.spec().origin.packing.clone(),
             tower_bits: bits(params.towers()),
             special_bits: bits(params.special_primes()),
@@ -162,10 +162,10 @@ impl BuildReport {
             ciphertext_bytes: prediction.ciphertext_bytes,
             predicted_seconds: prediction.seconds,
             predicted_encode_seconds: prediction.encode_seconds,
-            predicted_error: built.schedule.error,
+            predicted_error: built.schedule().error,
             predicted_max_abs_error: prediction.max_abs_error,
             predicted_precision_bits: precision_bits(built),
-            headroom_bits: built.schedule.headroom,
+            headroom_bits: built.schedule().headroom,
             program_bytes,
             measured_seconds: None,
             check: compiled.check.clone(),
@@ -195,25 +195,24 @@ fn extra_levels(built: &Built) -> Option<ExtraLevels> {
 /// Bits between the largest result seen and the deviation of its error.
 #[must_use]
 pub fn precision_bits(built: &Built) -> f64 {
-    (built.stats.largest_result() / built.schedule.error).log2()
+    (built.stats.largest_result() / built.schedule().error).log2()
 }
 
 fn layers(built: &Built, program: &CheckedProgram) -> Vec<LayerReport> {
-    let total = built.schedule.error.powi(2).max(f64::MIN_POSITIVE);
+    let total = built.schedule().error.powi(2).max(f64::MIN_POSITIVE);
+    let placed = &built.scheduled.placed;
     built
-        .placed
-        .circuit
+        .circuit()
         .ids()
         .zip(&program.spec().layers)
         .zip(work(program))
         .map(|((id, layer), work)| {
-            let layout = &built.placed.layouts[id.index()];
-            let position = built.positions.of(id);
-            let of_value = built.schedule.contributions.iter().filter(|c| c.value == id);
-            let variance: f64 = of_value.map(|c| c.variance(&built.schedule.chain)).sum();
+            let layout = placed.layout(id);
+            let of_value = built.schedule().contributions.iter().filter(|c| c.value == id);
+            let variance: f64 = of_value.map(|c| c.variance(&built.schedule().chain)).sum();
             LayerReport {
                 name: layer.name.clone(),
-                at: built.positions.label(position),
+                at: placed.timed.time(id).label(),
                 shape: layout.shape().to_string(),
                 ciphertexts: layout.n_cts(),
                 spare_slots: layout.spare_slots(),

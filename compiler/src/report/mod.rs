@@ -16,6 +16,7 @@ mod layers;
 mod page;
 mod profile;
 mod program_drawing;
+mod program_text;
 mod stages;
 mod tables;
 mod tensor_drawing;
@@ -25,4 +26,5 @@ pub use build::{BuildReport, ClusterReport, ExtraLevels, LayerReport, precision_
 pub use layers::{Layer, LayerKind, layers};
 pub use page::Page;
 pub use profile::{Measured, ProfileError};
+pub use program_text::program_text;
 pub use stages::{Stage, Stages};

@@ -7,8 +7,8 @@
 use fhe_bytecode::params::{Level, MAX_PRIME_BITS, ntt_primes_near};
 use fhe_bytecode::{Scale, params::PrimeSearchError};
 
-use crate::timed::{Positions, Rung, Step};
 use super::room::{LEAST_HEADROOM, Room};
+use crate::timed::{Positions, Rung, Step};
 
 /// Smallest scale of weights: with paired diagonals one bit of it is lost, and no scale is below one.
 const LEAST_WEIGHT_BITS: f64 = 1.0;

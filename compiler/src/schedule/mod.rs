@@ -1,14 +1,28 @@
-//! What a schedule is made of: the chain of moduli with exact scales, the room that values need, and the predicted error
-//! (paper §4.3).
+//! The scheduled circuit, and what it is made of: the chain of moduli with exact scales, the room that values need, and the
+//! predicted error (paper §4.3).
 //!
-//! Decisions are searched in [`crate::search`]; the proof that they fit each other is `fhe_bytecode::check`, which shares no
-//! code with either.
+//! What holds ([`Scheduled::judge`]):
+//!
+//! 1. levels and divisors are those of the parameters: a rescale divides by the towers between two levels, the last first;
+//! 2. the scale of a value is that before its rescale over its divisors; that of a product is the product of its factors',
+//!    which have the level it is computed at;
+//! 3. a summand that is added as it is has level and scale of its sum; one that is multiplied has at least the level that
+//!    its sum is computed at, and no plaintext has a scale below one;
+//! 4. the plan of a map splits exactly the rotations of its diagonals;
+//! 5. every value lies below half its modulus, with bits to spare.
+//!
+//! Decisions are searched in [`crate::search`]; the proof that the program does what they say is `fhe_bytecode::check`,
+//! which shares no code with either.
 
 pub mod chain;
+mod judge;
 pub mod noise;
 mod problem;
 mod room;
+mod scheduled;
+mod text;
 
 pub use chain::{Chain, ChainError, Sizes};
 pub use problem::Problem;
 pub use room::{LEAST_HEADROOM, Room, WANTED_HEADROOM};
+pub use scheduled::{PlannedMap, PlannedParts, Schedule, Scheduled, ScheduledValue};

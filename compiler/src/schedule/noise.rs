@@ -7,10 +7,10 @@ use fhe_bytecode::noise::{LinearNoise, NoiseModel};
 use fhe_bytecode::{ExpandedPlan, Level, LinearOp, Pairing, PlanCounts};
 
 use super::chain::Chain;
-use crate::measure::Moments;
-use crate::timed::{Positions, Rung};
-use crate::layout::{Part, Placed, PlacedMap};
+use crate::layout::{Part, Placed, PlacedMap, PlacedTerm};
 use crate::lower::{Circuit, CircuitOp, Map, ValueId};
+use crate::measure::Moments;
+use crate::timed::Rung;
 
 /// The scale that a contribution is measured against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,13 +85,13 @@ impl MapFacts {
     /// The facts of a map to so many numbers under a plan.
     #[must_use]
     pub fn new(value: ValueId, map: &PlacedMap, n_numbers: usize, plan: &ExpandedPlan) -> Self {
-        let source = |(&value, op): (&ValueId, &LinearOp)| Source {
-            value,
-            in_place: matches!(op, LinearOp::Pick { .. }),
+        let source = |term: &PlacedTerm| Source {
+            value: term.source,
+            in_place: matches!(term.op, LinearOp::Pick { .. }),
         };
         Self {
             value,
-            sources: map.sources.iter().zip(&map.ops).map(source).collect(),
+            sources: map.terms.iter().map(source).collect(),
             noise: LinearNoise::new(&map.diagonals, plan, n_numbers),
             counts: plan.counts(),
         }
@@ -117,50 +117,51 @@ impl MapFacts {
 pub fn contributions(
     placed: &Placed,
     facts: &[MapFacts],
-    positions: &Positions,
     levels: &[Level],
     moments: &Moments,
     model: &NoiseModel,
 ) -> Vec<Contribution> {
-    let sizes = sizes(&placed.circuit, &moments.energy);
+    let (circuit, timed) = (placed.circuit(), &placed.timed);
+    let sizes = sizes(circuit, &moments.energy);
     let mut sum = Sum { moments, sizes, leaks: leaks(placed), all: Vec::new() };
     let level = |rung: Rung| levels[rung.index()];
-    for id in placed.circuit.ids() {
-        let position = positions.of(id);
-        match &placed.circuit.value(id).op {
+    for id in circuit.ids() {
+        let (value, time) = (placed.value(id), timed.time(id));
+        let position = time.position;
+        match &circuit.value(id).op {
             CircuitOp::Input => sum.push(id, Anchor::After(0), model.fresh()),
             CircuitOp::Product(_) => {
-                let key = model.key_switch(level(positions.working_rung(position)));
+                let key = model.key_switch(level(time.working));
                 sum.push(id, Anchor::Before(position), key);
             }
             CircuitOp::Affine(_) => {}
         }
-        for part in &placed.parts[id.index()] {
+        for part in &value.parts {
             let (source, rounding) = match part {
-                Part::Plain { source, .. } => (*source, model.encode(placed.layouts[id.index()].period())),
+                Part::Plain { source, .. } => (*source, model.encode(value.layout.period())),
                 // One rounding for all numbers: in the worst case they all move the result the same way.
                 Part::Scalar { source } => {
-                    let n_numbers = placed.circuit.value(id).shape.len();
+                    let n_numbers = circuit.value(id).shape.len();
                     (*source, model.round_scalar() * n_numbers as f64)
                 }
                 Part::Map(_) => continue,
             };
-            let anchor = Anchor::Weight { from: positions.of(source), to: position };
+            let anchor = Anchor::Weight { from: timed.position(source), to: position };
             sum.push_in_place(id, source, anchor, rounding);
         }
-        if positions.is_boundary(position) && rescales(placed, id) {
+        if placed.is_rescaled(id) {
             sum.push(id, Anchor::After(position), model.rescale_rounding());
         }
-        if placed.biases[id.index()].is_some() {
-            let rounding = model.encode(placed.layouts[id.index()].period());
+        if value.bias.is_some() {
+            let rounding = model.encode(value.layout.period());
             sum.push(id, Anchor::After(position), rounding);
         }
     }
     for map in facts {
-        let to = positions.of(map.value);
-        let level = level(positions.working_rung(to));
+        let time = timed.time(map.value);
+        let (to, level) = (time.position, level(time.working));
         for (source, term) in map.sources.iter().zip(&map.noise.terms) {
-            let from = positions.of(source.value);
+            let from = timed.position(source.value);
             let (anchor, rounding) = (Anchor::Weight { from, to }, map.noise.rounding(term));
             if source.in_place {
                 sum.push_in_place(map.value, source.value, anchor, rounding);
@@ -237,28 +238,23 @@ fn sizes(circuit: &Circuit, energy: &[f64]) -> Vec<f64> {
 /// Factor on the variance of noise in every value: a map with complex diagonals adds the imaginary part of the noise to
 /// the real results and leaves none behind.
 fn leaks(placed: &Placed) -> Vec<f64> {
-    let mut leaks = vec![1.0; placed.circuit.values.len()];
-    for id in placed.circuit.ids().rev() {
+    let circuit = placed.circuit();
+    let mut leaks = vec![1.0; circuit.values.len()];
+    for id in circuit.ids().rev() {
         let own: f64 = leaks[id.index()];
         let mut raise = |source: ValueId, to: f64| leaks[source.index()] = to.max(leaks[source.index()]);
-        if let CircuitOp::Product(factors) = &placed.circuit.value(id).op {
+        if let CircuitOp::Product(factors) = &circuit.value(id).op {
             factors.iter().for_each(|&f| raise(f, own));
         }
-        for part in &placed.parts[id.index()] {
+        for part in &placed.value(id).parts {
             match part {
                 Part::Map(map) if map.diagonals.pairing() == Pairing::None => {
-                    map.sources.iter().for_each(|&s| raise(s, own));
+                    map.sources().for_each(|s| raise(s, own));
                 }
-                Part::Map(map) => map.sources.iter().for_each(|&s| raise(s, Pairing::Halves.noise_gain())),
+                Part::Map(map) => map.sources().for_each(|s| raise(s, Pairing::Halves.noise_gain())),
                 Part::Scalar { source } | Part::Plain { source, .. } => raise(*source, own),
             }
         }
     }
     leaks
-}
-
-/// Whether a value at a boundary is rescaled itself: it is a product or has a summand that is.
-#[must_use]
-pub fn rescales(placed: &Placed, id: ValueId) -> bool {
-    matches!(placed.circuit.value(id).op, CircuitOp::Product(_)) || !placed.parts[id.index()].is_empty()
 }

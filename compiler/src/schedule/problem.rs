@@ -4,13 +4,13 @@ use fhe_bytecode::noise::NoiseModel;
 use fhe_bytecode::{CostModel, Level, Params};
 
 use super::chain::Chain;
-use crate::measure::Moments;
-use super::noise::{Contribution, MapFacts, contributions, rescales};
-use crate::timed::Positions;
+use super::noise::{Contribution, MapFacts, contributions};
 use super::room::{Room, rooms};
-use crate::measure::Stats;
 use crate::layout::Placed;
 use crate::lower::CircuitOp;
+use crate::measure::Moments;
+use crate::measure::Stats;
+use crate::timed::{Positions, Time};
 
 /// What a search works on.
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +19,19 @@ pub struct Problem<'a> {
     pub placed: &'a Placed,
     /// Facts of its linear maps.
     pub facts: &'a [MapFacts],
-    /// Where everything is computed.
-    pub positions: &'a Positions,
     /// Sizes and gains of the values.
     pub stats: &'a Stats,
     /// log2 of the ring degree.
     pub log_n: u32,
 }
 
-impl Problem<'_> {
+impl<'a> Problem<'a> {
+    /// The multiplications of the circuit.
+    #[must_use]
+    pub fn positions(&self) -> &'a Positions {
+        self.placed.timed.positions()
+    }
+
     /// The largest result seen.
     #[must_use]
     pub fn output_peak(&self) -> f64 {
@@ -37,7 +41,7 @@ impl Problem<'_> {
     /// What the moduli have to hold.
     #[must_use]
     pub fn rooms(&self) -> Vec<Room> {
-        rooms(&self.placed.circuit, self.positions, self.stats)
+        rooms(&self.placed.timed, self.stats)
     }
 
     pub(crate) fn contributions(
@@ -47,7 +51,7 @@ impl Problem<'_> {
         moments: &Moments,
     ) -> Vec<Contribution> {
         let model = NoiseModel::new(params);
-        contributions(self.placed, self.facts, self.positions, levels, moments, &model)
+        contributions(self.placed, self.facts, levels, moments, &model)
     }
 
     /// The largest deviation of the error of a single result, over the samples.
@@ -64,21 +68,21 @@ impl Problem<'_> {
     /// Predicted seconds on one core, encodings left out.
     #[must_use]
     pub fn seconds(&self, params: &Params, chain: &Chain, costs: &CostModel) -> f64 {
-        let at = |position: u32| costs.at(params, chain.level(self.positions.working_rung(position)));
+        let placed = self.placed;
+        let at = |time: Time| costs.at(params, chain.level(time.working));
         let mut total = 0.0;
         for map in self.facts {
-            total += at(self.positions.of(map.value())).linear(map.counts());
+            total += at(placed.timed.time(map.value())).linear(map.counts());
         }
-        for id in self.placed.circuit.ids() {
-            let position = self.positions.of(id);
-            let step = at(position);
-            let n_cts = self.placed.layouts[id.index()].n_cts() as f64;
-            if matches!(self.placed.circuit.value(id).op, CircuitOp::Product(_)) {
+        for id in placed.circuit().ids() {
+            let time = placed.timed.time(id);
+            let step = at(time);
+            let n_cts = placed.layout(id).n_cts() as f64;
+            if matches!(placed.circuit().value(id).op, CircuitOp::Product(_)) {
                 total += n_cts * step.product;
             }
-            if self.positions.is_boundary(position) && rescales(self.placed, id) {
-                let divisors = chain.divisors(self.positions.working_rung(position));
-                total += n_cts * divisors.len() as f64 * step.rescale;
+            if placed.is_rescaled(id) {
+                total += n_cts * chain.divisors(time.working).len() as f64 * step.rescale;
             }
         }
         total

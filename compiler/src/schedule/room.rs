@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::timed::{Positions, Rung};
+use crate::lower::{CircuitOp, ValueId};
 use crate::measure::Stats;
-use crate::lower::{Circuit, CircuitOp, ValueId};
+use crate::timed::{Rung, Timed};
 
 /// Bits that are free above every value, whatever is asked for.
 pub const LEAST_HEADROOM: f64 = 1.5;
@@ -38,20 +38,20 @@ impl Room {
 
 /// All rooms of a circuit.
 #[must_use]
-pub(crate) fn rooms(circuit: &Circuit, positions: &Positions, stats: &Stats) -> Vec<Room> {
+pub(crate) fn rooms(timed: &Timed, stats: &Stats) -> Vec<Room> {
     let mut peaks: BTreeMap<(u32, bool, u16), f64> = BTreeMap::new();
     let mut hold = |id: ValueId, raw: bool, rung: Rung| {
-        let peak = peaks.entry((positions.of(id), raw, rung.0)).or_insert(0.0);
+        let peak = peaks.entry((timed.position(id), raw, rung.0)).or_insert(0.0);
         *peak = peak.max(stats.extent.peak[id.index()]);
     };
-    for id in circuit.ids() {
-        let position = positions.of(id);
-        hold(id, true, positions.working_rung(position));
-        hold(id, false, positions.rung(position));
-        if let CircuitOp::Affine(affine) = &circuit.value(id).op {
+    for id in timed.circuit().ids() {
+        let time = timed.time(id);
+        hold(id, true, time.working);
+        hold(id, false, time.rung);
+        if let CircuitOp::Affine(affine) = &timed.circuit().value(id).op {
             // Operands that are ready early are read with fewer towers.
-            for term in affine.terms.iter().filter(|term| !positions.is_still(term, id)) {
-                hold(term.source, false, positions.working_rung(position));
+            for term in affine.terms.iter().filter(|term| !timed.is_still(term, id)) {
+                hold(term.source, false, time.working);
             }
         }
     }

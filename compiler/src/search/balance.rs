@@ -4,12 +4,12 @@
 use fhe_bytecode::params::ntt_primes_below;
 use fhe_bytecode::{Level, Params, ParamsSpec};
 
-use crate::schedule::{ChainError, Sizes};
-use crate::schedule::noise::Anchor;
-use crate::timed::Positions;
-use crate::schedule::Problem;
-use crate::schedule::{LEAST_HEADROOM, Room};
 use super::key_switching::ScheduleError;
+use crate::schedule::Problem;
+use crate::schedule::noise::Anchor;
+use crate::schedule::{ChainError, Sizes};
+use crate::schedule::{LEAST_HEADROOM, Room};
+use crate::timed::Positions;
 
 /// Largest noise-to-signal ratio of one contribution in its value, in bits of the variance. Beyond it noise no longer acts
 /// linearly, and what a gain says about the result is void.
@@ -18,7 +18,7 @@ pub(super) const MAX_LOCAL_BITS: f64 = -11.0;
 impl Problem<'_> {
     /// Scales at which every rescale, every layer's weights and the input add the same variance, `target` in all.
     pub(super) fn balanced_sizes(&self, target: f64, headroom: f64) -> Result<Sizes, ScheduleError> {
-        let positions = self.positions;
+        let positions = self.positions();
         let depth = positions.depth();
         // Any parameters of this ring degree will do: rescale and encoding noise do not depend on the rest.
         let towers = ntt_primes_below(40, self.log_n, positions.n_rescales() as usize + 1, &[])

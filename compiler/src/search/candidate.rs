@@ -7,11 +7,11 @@ use fhe_bytecode::params::{ParamsError, ntt_primes_below, security_cap};
 use fhe_bytecode::{Params, ParamsSpec};
 
 use super::balance::MAX_LOCAL_BITS;
-use crate::schedule::{Chain, Sizes};
-use crate::schedule::noise::{Anchor, Contribution};
-use crate::schedule::Problem;
-use super::raise::raised;
 use super::key_switching::ScheduleError;
+use super::raise::raised;
+use crate::schedule::Problem;
+use crate::schedule::noise::{Anchor, Contribution};
+use crate::schedule::{Chain, Sizes};
 
 /// Largest special prime: transforms are fastest up to this size.
 const SPECIAL_BITS: u32 = 50;
@@ -118,7 +118,7 @@ impl Problem<'_> {
             if found.is_good(target) {
                 return Ok(Outcome::Found(Box::new(found)));
             }
-            sizes = raised(self.positions, &found, target);
+            sizes = raised(self.positions(), &found, target);
         }
         Ok(Outcome::TooNoisy)
     }
@@ -152,7 +152,7 @@ impl Problem<'_> {
         n_special: usize,
         cap: Option<u32>,
     ) -> Result<Option<(Params, Chain)>, ScheduleError> {
-        let chain = Chain::search(self.positions, sizes, self.log_n)?;
+        let chain = Chain::search(self.positions(), sizes, self.log_n)?;
         let towers = chain.towers();
         if digit_size > towers.len() {
             return Ok(None);
@@ -186,7 +186,7 @@ impl Problem<'_> {
     pub(super) fn with_spare_bits(&self, found: Candidate, target: f64) -> Candidate {
         let widened = |extra: &f64| {
             let sizes = Sizes { headroom: found.sizes.headroom + extra, ..found.sizes.clone() };
-            let chain = Chain::search(self.positions, &sizes, self.log_n).ok()?;
+            let chain = Chain::search(self.positions(), &sizes, self.log_n).ok()?;
             let towers = chain.towers();
             let is_slow = |primes: &[u64]| primes.iter().any(|&q| q >> SPECIAL_BITS != 0);
             let before = found.params.towers();
@@ -202,7 +202,7 @@ impl Problem<'_> {
 
     /// The modulus these sizes need with the smallest special modulus there is.
     fn least_bits(&self, sizes: &Sizes) -> Result<f64, ScheduleError> {
-        let chain = Chain::search(self.positions, sizes, self.log_n)?;
+        let chain = Chain::search(self.positions(), sizes, self.log_n)?;
         Ok(log2(&chain.towers()) + f64::from(self.log_n) + 6.0)
     }
 }

@@ -8,9 +8,9 @@ use fhe_bytecode::params::{ntt_primes_below, ntt_primes_near, security_cap};
 use serde::{Deserialize, Serialize};
 
 use super::balance::uniform_sizes;
-use crate::schedule::{ChainError, Sizes};
-use crate::schedule::Problem;
 use super::key_switching::ScheduleError;
+use crate::schedule::Problem;
+use crate::schedule::{ChainError, Sizes};
 
 /// Largest parameter file that is read.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -95,7 +95,7 @@ impl ParamsChoice {
         problem: &Problem<'_>,
         insecure: bool,
     ) -> Result<Option<(ParamsSpec, Sizes)>, ScheduleError> {
-        let positions = problem.positions;
+        let positions = problem.positions();
         match self {
             Self::Search => Ok(None),
             Self::File(_, given) => {

@@ -5,34 +5,33 @@
 //! key, and the set that is predicted to be fastest within the budget comes first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fhe_bytecode::{CheckedProgram, CostModel, Level, Memory, Op, Plan, Rotation, plan};
 
+use crate::layout::{Part, Placed, PlacedMap};
 use crate::pipeline::BuildError;
-use crate::layout::Placed;
 use crate::predict::{PlaintextUse, working_bytes};
-use super::Schedule;
-use crate::timed::Positions;
+use crate::schedule::{PlannedMap, PlannedParts, Schedule};
 
 /// Factors on the price of a key.
 const PRICES: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0];
 
-/// Plans for every linear map, in the order of [`Placed::maps`]: the most promising set first.
+/// The parts of all values with a plan inside every map: the most promising set first.
 pub(super) fn plans(
     placed: &Placed,
-    positions: &Positions,
     schedule: &Schedule,
     costs: &CostModel,
     budget: u64,
-) -> Vec<Vec<Plan>> {
-    let at_price = |price: f64| PlanSet::new(placed, positions, schedule, costs, price);
+) -> Vec<PlannedParts> {
+    let at_price = |price: f64| PlanSet::new(placed, schedule, costs, price);
     let mut sets = vec![at_price(PRICES[0])];
     if !sets[0].fits_with_plaintexts(budget) {
         sets.extend(PRICES[1..].iter().map(|&price| at_price(price)));
         sets.sort_by(|a, b| a.rank(budget).total_cmp(&b.rank(budget)));
-        sets.dedup_by(|a, b| a.plans == b.plans);
+        sets.dedup_by(|a, b| a.plans().eq(b.plans()));
     }
-    sets.into_iter().map(|set| set.plans).collect()
+    sets.into_iter().map(|set| set.parts).collect()
 }
 
 /// Refuses a program whose keys, ciphertexts and sums do not fit the budget.
@@ -58,55 +57,74 @@ pub(super) fn check(program: &CheckedProgram, budget: u64) -> Result<(), BuildEr
 }
 
 /// Plans for every map at one price of a key, and what they take.
-struct PlanSet {
-    plans: Vec<Plan>,
-    key_bytes: u64,
+struct PlanSet<'a> {
+    schedule: &'a Schedule,
+    costs: &'a CostModel,
+    price: f64,
+    parts: PlannedParts,
+    /// Rotations that have a key, and the highest level it is used at.
+    keys: BTreeMap<Rotation, Level>,
     working_bytes: u64,
     plaintext_bytes: u64,
     seconds: f64,
     encode_seconds: f64,
 }
 
-impl PlanSet {
-    fn new(
-        placed: &Placed,
-        positions: &Positions,
-        schedule: &Schedule,
-        costs: &CostModel,
-        price: f64,
-    ) -> Self {
-        let params = &schedule.params;
+impl<'a> PlanSet<'a> {
+    fn new(placed: &Placed, schedule: &'a Schedule, costs: &'a CostModel, price: f64) -> Self {
         let mut set = Self {
-            plans: Vec::new(),
-            key_bytes: 0,
+            schedule,
+            costs,
+            price,
+            parts: Vec::new(),
+            keys: BTreeMap::new(),
             working_bytes: 0,
             plaintext_bytes: 0,
             seconds: 0.0,
             encode_seconds: 0.0,
         };
-        let mut known: BTreeSet<Rotation> = BTreeSet::new();
-        let mut levels: BTreeMap<Rotation, Level> = BTreeMap::new();
-        for (id, map) in placed.maps() {
-            let level = schedule.chain.level(positions.working_rung(positions.of(id)));
-            let mut step = costs.at(params, level);
-            step.key *= price;
-            let plan = plan::plan(&map.diagonals, &step, &known);
-            for rotation in plan.rotations(&map.diagonals) {
-                let highest = levels.entry(rotation).or_insert(level);
-                *highest = level.max(*highest);
-                known.insert(rotation);
-            }
-            if let Ok(expanded) = plan.expand(&map.diagonals) {
-                let plaintexts = PlaintextUse::new(&map.diagonals, &expanded, params, level);
-                set.working_bytes = set.working_bytes.max(working_bytes(params, &expanded, level));
-                set.plaintext_bytes += plaintexts.bytes;
-                set.seconds += step.linear(&expanded.counts());
-                set.encode_seconds += step.encode(plaintexts.count, plaintexts.period);
-            }
-            set.plans.push(plan);
+        for id in placed.circuit().ids() {
+            let level = schedule.chain.level(placed.timed.time(id).working);
+            let parts = placed.value(id).parts.iter().map(|part| match part {
+                Part::Map(map) => Part::Map(set.planned(map, level)),
+                Part::Scalar { source } => Part::Scalar { source: *source },
+                Part::Plain { source, factor } => Part::Plain { source: *source, factor: *factor },
+            });
+            let parts = parts.collect();
+            set.parts.push(parts);
         }
-        set.key_bytes = levels.values().map(|level| params.key_bytes(*level)).sum();
         set
+    }
+
+    /// The plan of the next map, in view of the keys that there are.
+    fn planned(&mut self, map: &Arc<PlacedMap>, level: Level) -> PlannedMap {
+        let params = &self.schedule.params;
+        let mut step = self.costs.at(params, level);
+        step.key *= self.price;
+        let known: BTreeSet<Rotation> = self.keys.keys().copied().collect();
+        let plan = plan::plan(&map.diagonals, &step, &known);
+        for rotation in plan.rotations(&map.diagonals) {
+            let highest = self.keys.entry(rotation).or_insert(level);
+            *highest = level.max(*highest);
+        }
+        let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
+        let plaintexts = PlaintextUse::new(&map.diagonals, &expanded, params, level);
+        self.working_bytes = self.working_bytes.max(working_bytes(params, &expanded, level));
+        self.plaintext_bytes += plaintexts.bytes;
+        self.seconds += step.linear(&expanded.counts());
+        self.encode_seconds += step.encode(plaintexts.count, plaintexts.period);
+        PlannedMap { map: Arc::clone(map), plan }
+    }
+
+    fn plans(&self) -> impl Iterator<Item = &Plan> {
+        self.parts.iter().flatten().filter_map(|part| match part {
+            Part::Map(planned) => Some(&planned.plan),
+            Part::Scalar { .. } | Part::Plain { .. } => None,
+        })
+    }
+
+    fn key_bytes(&self) -> u64 {
+        self.keys.values().map(|level| self.schedule.params.key_bytes(*level)).sum()
     }
 
     fn fits_with_plaintexts(&self, budget: u64) -> bool {
@@ -115,7 +133,7 @@ impl PlanSet {
 
     /// Bytes left for plaintexts; nothing if keys and sums do not fit.
     fn spare(&self, budget: u64) -> Option<u64> {
-        Memory { keys: self.key_bytes, working: self.working_bytes }.spare(budget)
+        Memory { keys: self.key_bytes(), working: self.working_bytes }.spare(budget)
     }
 
     /// Seconds of a later evaluation; sets that do not fit come after all others, the smallest first.
@@ -125,7 +143,7 @@ impl PlanSet {
                 let kept = (spare as f64 / self.plaintext_bytes.max(1) as f64).min(1.0);
                 self.seconds + (1.0 - kept) * self.encode_seconds
             }
-            None => 1e9 + (self.key_bytes + self.working_bytes) as f64,
+            None => 1e9 + (self.key_bytes() + self.working_bytes) as f64,
         }
     }
 }

@@ -8,9 +8,8 @@ use fhe_bytecode::params::{ParamsError, security_cap};
 use fhe_bytecode::{CostModel, Params, ParamsSpec};
 
 use super::candidate::{Candidate, Outcome};
-use crate::schedule::{Chain, ChainError, Sizes};
-use crate::schedule::noise::Contribution;
 use crate::schedule::Problem;
+use crate::schedule::{Chain, ChainError, Schedule, Sizes};
 use crate::schedule::{LEAST_HEADROOM, WANTED_HEADROOM};
 
 /// How much more time the room that is wanted may take than less of it.
@@ -25,27 +24,6 @@ pub struct Request {
     pub headroom: Option<f64>,
     /// Accept a modulus beyond the security bound.
     pub insecure: bool,
-}
-
-/// A schedule: parameters, scales and what they are expected to do.
-#[derive(Clone, Debug)]
-pub struct Schedule {
-    /// Bits between the largest result and the deviation of its error that were asked for.
-    pub precision: f64,
-    /// The checked parameters.
-    pub params: Params,
-    /// Scales of all positions.
-    pub chain: Chain,
-    /// Predicted standard deviation of the error of a result, over all results and samples.
-    pub error: f64,
-    /// The same for the result and the sample with the largest.
-    pub worst_error: f64,
-    /// Bits free between every value and half its modulus.
-    pub headroom: f64,
-    /// What the error is made of.
-    pub contributions: Vec<Contribution>,
-    /// Predicted seconds on one core, encodings left out.
-    pub seconds: f64,
 }
 
 /// Why there is no schedule.
@@ -132,7 +110,7 @@ pub fn schedule(
     }
     let (best, _) = best.ok_or(ScheduleError::DoesNotFit {
         log_n: problem.log_n,
-        levels: problem.positions.n_levels(),
+        levels: problem.positions().n_levels(),
         precision: request.precision,
         needed,
         cap: cap.unwrap_or(0),
@@ -151,7 +129,7 @@ pub fn schedule_with(
     sizes: &Sizes,
     costs: &CostModel,
 ) -> Result<Schedule, ScheduleError> {
-    let chain = Chain::with_towers(problem.positions, sizes, spec.towers.clone())?;
+    let chain = Chain::with_towers(problem.positions(), sizes, spec.towers.clone())?;
     let found = problem.judged(Params::new(spec)?, chain, sizes.clone());
     let precision = (problem.output_peak() / found.variance.sqrt()).log2();
     Ok(problem.scheduled(found, precision, costs))

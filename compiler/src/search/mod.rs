@@ -11,6 +11,6 @@ mod raise;
 mod rescales;
 
 pub use given::ParamsChoice;
-pub use key_switching::{Schedule, ScheduleError};
+pub use key_switching::ScheduleError;
 pub(crate) use placement::Front;
 pub(crate) use rescales::cheapest;

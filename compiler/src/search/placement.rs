@@ -1,20 +1,21 @@
 //! From the circuit to a program: the layout, the smallest ring that has a schedule, and plans that fit the memory.
 
+use std::sync::Arc;
+
 use fhe_bytecode::Packing;
 use fhe_bytecode::params::security_cap;
 
 use super::facts::map_facts;
 use super::key_budget;
-use super::key_switching::{self, Request, Schedule, ScheduleError};
+use super::key_switching::{self, Request, ScheduleError};
 use crate::cluster::{Clustering, distinct_plaintexts};
 use crate::emit::{self, Labels};
 use crate::layout::{self, Placed};
 use crate::lower::Circuit;
-use crate::predict;
 use crate::measure::Stats;
 use crate::pipeline::{BuildError, BuildOptions, Built, LayoutChoice};
-use crate::schedule::Problem;
-use crate::timed::Positions;
+use crate::schedule::{Problem, Schedule, Scheduled};
+use crate::timed::Timed;
 
 /// How much more time a more precise schedule may take than the cheapest.
 const PRECISION_PREMIUM: f64 = 1.15;
@@ -24,12 +25,11 @@ const AUTO_HW_CHANNELS: usize = 32;
 /// What does not depend on the layout.
 #[derive(Clone, Copy)]
 pub(crate) struct Front<'a> {
-    pub(crate) circuit: &'a Circuit,
-    pub(crate) positions: &'a Positions,
+    pub(crate) timed: &'a Timed,
     pub(crate) stats: &'a Stats,
     pub(crate) options: &'a BuildOptions,
     /// What clustering did to the circuit, and the circuit without it.
-    pub(crate) clustering: Option<(&'a Clustering, &'a Circuit)>,
+    pub(crate) clustering: Option<(&'a Clustering, &'a Arc<Circuit>)>,
 }
 
 impl Front<'_> {
@@ -41,7 +41,7 @@ impl Front<'_> {
             LayoutChoice::Auto => {
                 let packed = self.build(Packing::Packed, labels.clone());
                 // One ciphertext per channel only pays where channels are few.
-                let n_channels = self.circuit.values.iter().map(|v| v.shape.c).max().unwrap_or(0);
+                let n_channels = self.timed.circuit().values.iter().map(|v| v.shape.c).max().unwrap_or(0);
                 if packed.is_ok() && n_channels > AUTO_HW_CHANNELS {
                     return packed;
                 }
@@ -56,30 +56,23 @@ impl Front<'_> {
     }
 
     fn build(self, packing: Packing, mut labels: Labels) -> Result<Built, BuildError> {
-        let Self { positions, stats, options, .. } = self;
+        let Self { stats, options, .. } = self;
         let (placed, schedule) = self.smallest_ring(packing)?;
         labels.origin.packing = match packing {
             Packing::Hw => "hw".to_owned(),
             Packing::Packed => "packed".to_owned(),
         };
-        let errors = layer_errors(self.circuit, &schedule);
+        let (placed, schedule) = (Arc::new(placed), Arc::new(schedule));
         let mut refused: Option<BuildError> = None;
-        for plans in key_budget::plans(&placed, positions, &schedule, &options.costs, options.memory) {
-            let mut program = emit::emit(&placed, positions, &schedule, stats, plans, labels.clone())?;
-            predict::predict(&mut program, &schedule, &errors, &options.costs);
+        for parts in key_budget::plans(&placed, &schedule, &options.costs, options.memory) {
+            let scheduled = Scheduled::new(Arc::clone(&placed), Arc::clone(&schedule), &stats.extent, parts);
+            scheduled.judge()?;
+            let program = emit::emit(&scheduled, &options.costs, labels.clone())?;
             match key_budget::check(&program, options.memory) {
                 Ok(()) => {
                     let clustering = self.counted(packing, program.params().slots() as u32)?;
-                    let (positions, stats) = (positions.clone(), stats.clone());
-                    return Ok(Built {
-                        placed,
-                        positions,
-                        stats,
-                        schedule,
-                        program,
-                        clustering,
-                        wide_level: None,
-                    });
+                    let stats = stats.clone();
+                    return Ok(Built { scheduled, stats, program, clustering, wide_level: None });
                 }
                 Err(error) => {
                     refused = Some(match refused {
@@ -96,13 +89,13 @@ impl Front<'_> {
     fn counted(self, packing: Packing, slots: u32) -> Result<Option<Clustering>, BuildError> {
         let Some((clustering, original)) = self.clustering else { return Ok(None) };
         let layouts = layout::assign(original, packing, slots)?;
-        let unclustered = Placed::new(original, self.positions, layouts)?;
+        let unclustered = Placed::new(&self.timed.with_constants(Arc::clone(original)), layouts)?;
         Ok(Some(clustering.clone().replacing(distinct_plaintexts(&unclustered))))
     }
 
     /// Layouts and schedule at the smallest ring degree that has one.
     fn smallest_ring(self, packing: Packing) -> Result<(Placed, Schedule), BuildError> {
-        let Self { positions, options, .. } = self;
+        let (positions, options) = (self.timed.positions(), self.options);
         let fixed = options.params.fixed_log_n(positions.n_levels())?;
         let range = fixed.map_or(options.log_n.clone(), |log_n| log_n..=log_n);
         let mut last: Option<BuildError> = None;
@@ -147,24 +140,16 @@ impl Front<'_> {
     }
 
     fn at_ring(self, packing: Packing, log_n: u32) -> Result<(Placed, Schedule), BuildError> {
-        let Self { circuit, positions, stats, options, .. } = self;
-        let layouts = layout::assign(circuit, packing, 1 << (log_n - 1))?;
-        let placed = Placed::new(circuit, positions, layouts)?;
-        let facts = map_facts(&placed, positions, log_n, &options.costs)?;
-        let problem = Problem { placed: &placed, facts: &facts, positions, stats, log_n };
+        let Self { timed, stats, options, .. } = self;
+        let layouts = layout::assign(timed.circuit(), packing, 1 << (log_n - 1))?;
+        let placed = Placed::new(timed, layouts)?;
+        placed.judge()?;
+        let facts = map_facts(&placed, log_n, &options.costs)?;
+        let problem = Problem { placed: &placed, facts: &facts, stats, log_n };
         let schedule = match options.params.given(&problem, options.insecure)? {
             Some((spec, sizes)) => key_switching::schedule_with(problem, spec, &sizes, &options.costs)?,
             None => self.most_precise(problem)?,
         };
         Ok((placed, schedule))
     }
-}
-
-/// What the noise of every value alone does to the results, as a deviation.
-fn layer_errors(circuit: &Circuit, schedule: &Schedule) -> Vec<f64> {
-    let mut variances = vec![0.0; circuit.values.len()];
-    for contribution in &schedule.contributions {
-        variances[contribution.value.index()] += contribution.variance(&schedule.chain);
-    }
-    variances.into_iter().map(f64::sqrt).collect()
 }

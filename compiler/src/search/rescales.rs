@@ -11,7 +11,7 @@ use crate::timed::{Positions, Step};
 /// makes the levels take fewer bits for one more tower: that may fit a smaller ring. Where a level still takes more than a
 /// prime, or nothing fits, a last level that is short is tried too, which costs one level and changes how all stretches end.
 pub(crate) fn cheapest(front: Front<'_>, labels: &Labels) -> Result<Built, BuildError> {
-    let plain = front.positions;
+    let plain = front.timed.positions();
     let after_products = |positions: &Positions| positions.rescaled_before_products(|s| s == Step::Product);
     let first = front.build_any(labels.clone());
     let wide_level = first.as_ref().ok().and_then(Built::widest_level);
@@ -21,7 +21,8 @@ pub(crate) fn cheapest(front: Front<'_>, labels: &Labels) -> Result<Built, Build
         if tried.contains(&positions) {
             return;
         }
-        if let Ok(built) = (Front { positions: &positions, ..front }).build_any(labels.clone())
+        if let Ok(built) = (Front { timed: &front.timed.with_positions(positions.clone()), ..front })
+            .build_any(labels.clone())
             && best.as_ref().map_or(true, |best| built.rank() < best.rank())
         {
             *best = Ok(built);

@@ -1,10 +1,8 @@
-//! Positions: how many multiplications lie before each value once the schedule is fixed (paper §4.3).
+//! Positions: the multiplications of a circuit in their order, and the rescales between them (paper §4.3).
 //!
-//! Every value is computed as late as its readers allow, because later means fewer towers. With l sublevels a rescale
-//! follows the last position and every l-th before it, so the number of levels is ⌈depth / l⌉. A level whose stretch would
-//! take more bits than are worth one rescale may have further rescales inside.
-
-use crate::lower::{Affine, Circuit, CircuitOp, Map, Term, Value, ValueId};
+//! With l sublevels a rescale follows the last position and every l-th before it, so the number of levels is ⌈depth / l⌉.
+//! A level whose stretch would take more bits than are worth one rescale may have further rescales inside. That rule is
+//! applied here and nowhere else: what follows is looked up, position by position.
 
 /// What the multiplications at a position are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,48 +25,59 @@ impl Rung {
     }
 }
 
-/// Where every value of a circuit is computed.
+impl std::fmt::Display for Rung {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "r{}", self.0)
+    }
+}
+
+/// What is true of every value at a position, after its rescale if there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Levels still to come.
+    pub(super) level: u32,
+    /// Which multiplication of its level comes next, from one.
+    pub(super) sublevel: u32,
+    /// Rescales still to come.
+    pub(super) rung: Rung,
+}
+
+/// The positions of a circuit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Positions {
-    of_value: Vec<u32>,
     /// Kind of the multiplications at positions 1, 2, ….
     steps: Vec<Step>,
     sublevels: u32,
     /// Multiplications that the last level is short of.
     shift: u32,
-    /// Rescales after each position, from position 0 on.
-    rungs: Vec<Rung>,
+    /// Levels and rescales after each position, from position 0 on.
+    marks: Vec<Mark>,
 }
 
 impl Positions {
-    /// Places the values of a circuit, with `sublevels` multiplications per level.
-    #[must_use]
-    pub fn new(circuit: &Circuit, sublevels: u32) -> Self {
-        let of_value = latest(circuit);
-        let depth = of_value.iter().copied().max().unwrap_or(0);
-        let mut steps = vec![Step::Linear; depth as usize];
-        for (value, &position) in circuit.values.iter().zip(&of_value) {
-            if matches!(value.op, CircuitOp::Product(_)) {
-                steps[position as usize - 1] = Step::Product;
-            }
-        }
-        Self::made_of(of_value, steps, sublevels)
-    }
-
-    fn made_of(of_value: Vec<u32>, steps: Vec<Step>, sublevels: u32) -> Self {
-        let positions = Self { of_value, steps, sublevels, shift: 0, rungs: Vec::new() };
+    /// Positions with these multiplications, `sublevels` of them per level.
+    pub(super) fn new(steps: Vec<Step>, sublevels: u32) -> Self {
+        let positions = Self { steps, sublevels, shift: 0, marks: Vec::new() };
         positions.with_rescales(|_| false)
     }
 
     /// The same positions with a rescale at the end of every level and wherever else it is asked for.
     fn with_rescales(mut self, inside: impl Fn(u32) -> bool) -> Self {
-        let mut rung = 0;
-        let mut rungs = vec![Rung(0); self.depth() as usize + 1];
+        let (mut level, mut rung) = (0, 0);
+        let mut marks: Vec<Mark> = Vec::with_capacity(self.steps.len() + 1);
         for position in (0..=self.depth()).rev() {
-            rungs[position as usize] = Rung(rung);
-            rung += u16::from(self.ends_level(position) || (position > 0 && inside(position)));
+            marks.push(Mark { level, sublevel: 1, rung: Rung(rung) });
+            let ends = self.ends_level(position);
+            level += u32::from(ends);
+            rung += u16::from(ends || (position > 0 && inside(position)));
         }
-        self.rungs = rungs;
+        marks.reverse();
+        for position in 1..marks.len() {
+            if marks[position].level == marks[position - 1].level {
+                marks[position].sublevel = marks[position - 1].sublevel + 1;
+            }
+        }
+        self.marks = marks;
         self
     }
 
@@ -111,12 +120,6 @@ impl Positions {
         u32::from(self.rung(0).0)
     }
 
-    /// The position of a value.
-    #[must_use]
-    pub fn of(&self, id: ValueId) -> u32 {
-        self.of_value[id.index()]
-    }
-
     /// Kind of the multiplications at a position from 1 on.
     #[must_use]
     pub fn step(&self, position: u32) -> Step {
@@ -135,19 +138,21 @@ impl Positions {
         position > 0 && self.rung(position - 1) > self.rung(position)
     }
 
+    /// What is true of every value at a position.
+    pub(super) fn mark(&self, position: u32) -> Mark {
+        self.marks[position as usize]
+    }
+
     /// Level of a value at a position, after its rescale if there is one.
     #[must_use]
     pub fn level(&self, position: u32) -> u32 {
-        let left = self.depth() - position;
-        let whole = (left + self.shift).div_ceil(self.sublevels);
-        // The short last level counts once, and not for the output itself.
-        if left == 0 { 0 } else { whole }
+        self.mark(position).level
     }
 
     /// Rescales still to come for a value at a position, after its own if there is one.
     #[must_use]
     pub fn rung(&self, position: u32) -> Rung {
-        self.rungs[position as usize]
+        self.mark(position).rung
     }
 
     /// Rescales still to come when the multiplication of a position happens.
@@ -155,72 +160,6 @@ impl Positions {
     pub fn working_rung(&self, position: u32) -> Rung {
         self.rung(position.saturating_sub(1))
     }
-
-    /// Level and sublevel of a position, as `L5.1`: the sublevel counts the multiplications since the last rescale, from one.
-    #[must_use]
-    pub fn label(&self, position: u32) -> String {
-        let into = (0..=position).rev().take_while(|&p| p == position || !self.ends_level(p + 1)).count();
-        let since = if self.ends_level(position) { 1 } else { into };
-        format!("L{}.{since}", self.level(position))
-    }
-
-    /// Whether a summand reaches its sum without a multiplication: it is neither changed nor computed earlier.
-    #[must_use]
-    pub fn is_still(&self, term: &Term, sum: ValueId) -> bool {
-        matches!(term.map, Map::Identity) && self.of(term.source) == self.of(sum)
-    }
-}
-
-/// The circuit with both factors of every product at the position before it: a factor that is ready earlier is multiplied
-/// by one on the way, in the slack of its path.
-#[must_use]
-pub fn with_lifted_factors(mut circuit: Circuit) -> Circuit {
-    let positions = latest(&circuit);
-    let values = std::mem::take(&mut circuit.values);
-    let outputs = std::mem::take(&mut circuit.outputs);
-    let mut lifted = circuit;
-    let mut renamed: Vec<ValueId> = Vec::with_capacity(values.len());
-    for (i, mut value) in values.into_iter().enumerate() {
-        if let CircuitOp::Product(factors) = &value.op {
-            let mut raised = *factors;
-            for factor in &mut raised {
-                let early = positions[factor.index()] + 1 < positions[i];
-                *factor = renamed[factor.index()];
-                if early {
-                    let source = *factor;
-                    let terms = vec![Term { source, map: Map::Identity }];
-                    let op = CircuitOp::Affine(Affine { terms, bias: None });
-                    *factor = lifted.push(Value { op, ..value.clone() });
-                }
-            }
-            value.op = CircuitOp::Product(raised);
-        } else {
-            value.op.rename(|source| renamed[source.index()]);
-        }
-        renamed.push(lifted.push(value));
-    }
-    lifted.outputs = outputs.iter().map(|o| renamed[o.index()]).collect();
-    lifted
-}
-
-/// The latest position of every value; inputs come first of all.
-fn latest(circuit: &Circuit) -> Vec<u32> {
-    let mut earliest = vec![0; circuit.values.len()];
-    for id in circuit.ids() {
-        let sources = circuit.value(id).op.sources_with_depth();
-        earliest[id.index()] = sources.into_iter().map(|(s, d)| earliest[s.index()] + d).max().unwrap_or(0);
-    }
-    let depth = earliest.iter().copied().max().unwrap_or(0);
-    let mut latest = vec![depth; circuit.values.len()];
-    for id in circuit.ids().rev() {
-        for (source, d) in circuit.value(id).op.sources_with_depth() {
-            latest[source.index()] = latest[source.index()].min(latest[id.index()] - d);
-        }
-        if matches!(circuit.value(id).op, CircuitOp::Input) {
-            latest[id.index()] = 0;
-        }
-    }
-    latest
 }
 
 #[cfg(test)]
@@ -230,7 +169,7 @@ pub(crate) mod tests {
     /// Positions of a chain of multiplications, `p` for products and `l` for linear maps.
     pub(crate) fn chain(kinds: &str, sublevels: u32) -> Positions {
         let steps = kinds.chars().map(|c| if c == 'p' { Step::Product } else { Step::Linear }).collect();
-        Positions::made_of(Vec::new(), steps, sublevels)
+        Positions::new(steps, sublevels)
     }
 
     #[test]
@@ -267,7 +206,8 @@ pub(crate) mod tests {
     #[test]
     fn labels_count_sublevels_from_one() {
         let positions = chain("lplpl", 2);
-        let labels: Vec<String> = (0..=5).map(|p| positions.label(p)).collect();
+        let label = |p| format!("L{}.{}", positions.mark(p).level, positions.mark(p).sublevel);
+        let labels: Vec<String> = (0..=5).map(label).collect();
         assert_eq!(labels, ["L3.1", "L2.1", "L2.2", "L1.1", "L1.2", "L0.1"]);
     }
 }

@@ -24,7 +24,9 @@ pub mod scale;
 #[cfg(test)]
 mod testing;
 
-pub use check::{CheckError, CheckErrors, CheckedMap, CheckedProgram, Fact, Keys, Step, required_keys};
+pub use check::{
+    CheckError, CheckErrors, CheckedMap, CheckedProgram, Expectation, Fact, Keys, Step, required_keys,
+};
 pub use clear::ClearProgram;
 pub use codec::{DecodeError, decode, encode};
 pub use constants::{Codebook, ConstantError, Constants, Tensor, TensorData, Values};

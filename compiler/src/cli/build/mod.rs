@@ -12,10 +12,13 @@ use fhe_host::Content;
 pub(super) use self::options::Options;
 pub(super) use self::progress::Progress;
 use super::Outcome;
-use super::output::{Form, clustering, extra_levels, print_json, self_check, summary, write_atomically};
+use super::output::{
+    Form, clustering, extra_levels, print, print_json, self_check, summary, write_atomically,
+};
 use super::program::read_profile;
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, Kind};
 use crate::report::BuildReport;
+use crate::stages::StageKind;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -26,7 +29,8 @@ use crate::report::BuildReport;
   fhec build model.onnx -o model.fhebc --mean 0.1307 --std 0.3081 --labels 0,1,2,3,4,5,6,7,8,9
   fhec build model.onnx -o model.fhebc --layout hw --cluster slice --centroids 64
   fhec build member1.onnx member2.onnx member3.onnx -o ensemble.fhebc
-  fhec build model.onnx -o toy.fhebc --toy")]
+  fhec build model.onnx -o toy.fhebc --toy
+  fhec build model.onnx -o model.fhebc --print-after scheduled")]
 pub(super) struct Args {
     /// ONNX file; several of one architecture become an ensemble whose scores are averaged
     #[arg(required = true)]
@@ -43,16 +47,25 @@ pub(super) struct Args {
     /// Sum up on standard error, or print the report as JSON
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
+    /// Print the text form of a stage on standard output (may be repeated)
+    #[arg(long, value_enum, value_name = "STAGE", value_delimiter = ',')]
+    print_after: Vec<StageKind>,
     #[command(flatten)]
     options: Options,
 }
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
+    if args.format == Form::Json && !args.print_after.is_empty() {
+        let usage = "--print-after and --format json both write to standard output";
+        let help = "write the report with --report FILE";
+        return Err(vec![Diagnostic::new(Kind::Usage, usage.to_owned()).with_help(help)]);
+    }
     super::memory::check(&args.models).map_err(|d| vec![d])?;
     super::interface::beside(&args.output).map_err(|d| vec![d])?;
-    let mut progress = Progress::new(quiet);
+    let mut progress = Progress::new(quiet, args.print_after.contains(&StageKind::Circuit));
     let result = args.options.compile(&args.models, &mut progress);
     progress.finish();
+    progress.printed?;
     let compiled = result.map_err(|d| vec![d])?;
     let built = &compiled.built;
     let bytes = codec::encode(&built.program);
@@ -67,6 +80,10 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
         let json = serde_json::to_vec_pretty(&report)
             .map_err(|e| vec![Diagnostic::bug(format!("the report cannot be written: {e}"))])?;
         write_atomically(path, fhe_diagnostics::TEXT, &json).map_err(|d| vec![d])?;
+    }
+    // The circuit was printed as soon as there was one.
+    for stage in args.print_after.iter().filter(|stage| **stage != StageKind::Circuit) {
+        print(&built.text(*stage))?;
     }
     if args.format == Form::Json {
         return print_json(&report);

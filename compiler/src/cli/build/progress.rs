@@ -2,16 +2,22 @@
 
 use fhe_diagnostics::Bar;
 
+use super::super::Outcome;
+use super::super::output::print;
+use crate::lower::Circuit;
 use crate::{Observer, Stage};
 
 /// Shows what a compilation is at; hidden when nobody looks.
 pub(in crate::cli) struct Progress {
     bar: Bar,
+    prints_circuit: bool,
+    /// What came of printing.
+    pub(super) printed: Outcome,
 }
 
 impl Progress {
-    pub(in crate::cli) fn new(quiet: bool) -> Self {
-        Self { bar: Bar::new("reading", quiet) }
+    pub(in crate::cli) fn new(quiet: bool, prints_circuit: bool) -> Self {
+        Self { bar: Bar::new("reading", quiet), prints_circuit, printed: Ok(()) }
     }
 
     pub(in crate::cli) fn finish(&self) {
@@ -36,5 +42,11 @@ impl Observer for Progress {
 
     fn fraction(&mut self, done: usize, of: usize) {
         self.bar.set(done as f64 / of.max(1) as f64, &format!("{done} of {of} inputs"));
+    }
+
+    fn lowered(&mut self, circuit: &Circuit) {
+        if self.prints_circuit {
+            self.printed = self.bar.suspend(|| print(&circuit.to_string()));
+        }
     }
 }

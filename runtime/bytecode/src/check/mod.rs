@@ -59,6 +59,15 @@ pub struct CheckedMap {
     working_pairs: usize,
 }
 
+/// What a compiler expects of a program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expectation {
+    /// Of the whole.
+    pub prediction: Prediction,
+    /// Seconds of every layer on one core.
+    pub layer_seconds: Vec<f64>,
+}
+
 /// A program that passed the checker. Clones share what is large.
 #[derive(Clone, Debug)]
 pub struct CheckedProgram {
@@ -97,15 +106,23 @@ impl CheckedProgram {
         Ok(Self { spec, params, layouts, maps, trace, memory, output, fingerprint: OnceLock::new() })
     }
 
-    /// Notes what the compiler expects, which the checker has no opinion about: the whole, and seconds and error
-    /// of every layer.
-    pub fn set_predictions(&mut self, prediction: Prediction, layers: &[(f64, f64)]) {
-        self.fingerprint = OnceLock::new();
-        let spec = Arc::make_mut(&mut self.spec);
+    /// Checks a program and states what its compiler expects of it, which may follow from what the checker found:
+    /// levels, plans and bytes. What the program says about that itself is replaced.
+    ///
+    /// # Errors
+    /// Everything that does not hold, with its place.
+    pub fn with_prediction(
+        spec: ProgramSpec,
+        predict: impl FnOnce(&Self) -> Expectation,
+    ) -> Result<Self, CheckErrors> {
+        let checked = Self::new(spec)?;
+        let Expectation { prediction, layer_seconds } = predict(&checked);
+        let mut spec = Arc::unwrap_or_clone(checked.spec);
         spec.prediction = prediction;
-        for (layer, (seconds, error)) in spec.layers.iter_mut().zip(layers) {
-            (layer.seconds, layer.error) = (*seconds, *error);
+        for (layer, seconds) in spec.layers.iter_mut().zip(layer_seconds) {
+            layer.seconds = seconds;
         }
+        Ok(Self { spec: Arc::new(spec), fingerprint: OnceLock::new(), ..checked })
     }
 
     /// The program as read from a file with this fingerprint.

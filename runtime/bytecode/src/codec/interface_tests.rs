@@ -29,9 +29,14 @@ fn a_file_a_program_and_its_file_give_one_interface() {
 
 #[test]
 fn the_fingerprint_follows_the_predictions() {
-    let mut program = sample();
-    let before = program.fingerprint();
-    program.set_predictions(crate::Prediction { seconds: 7.0, ..Default::default() }, &[]);
+    let before = sample().fingerprint();
+    let prediction = crate::Prediction { seconds: 7.0, ..Default::default() };
+    let expectation = crate::Expectation { prediction, layer_seconds: Vec::new() };
+    let program = CheckedProgram::with_prediction(sample().spec().clone(), |program| {
+        assert_eq!(program.fingerprint(), before);
+        expectation
+    })
+    .unwrap();
     assert_ne!(program.fingerprint(), before);
     assert_eq!(Some(program.fingerprint()), program_fingerprint(&encode(&program)));
 }

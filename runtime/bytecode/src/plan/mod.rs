@@ -109,7 +109,7 @@ impl Plan {
     /// # Errors
     /// When the splits are not exactly those of the map's distinct rotations.
     pub fn expand(&self, diagonals: &Diagonals) -> Result<ExpandedPlan, PlanError> {
-        self.check(&distinct_rotations(diagonals), diagonals.slots())?;
+        self.fits(diagonals)?;
         let mut babies: Vec<Rotation> = self.splits.iter().map(|s| s.baby).collect();
         babies.sort_unstable();
         babies.dedup();
@@ -131,6 +131,14 @@ impl Plan {
             half: diagonals.half(),
             n_outputs: diagonals.n_outputs(),
         })
+    }
+
+    /// Whether the splits are exactly those of a map's distinct rotations.
+    ///
+    /// # Errors
+    /// The first split that is missing, superfluous or not normalized.
+    pub fn fits(&self, diagonals: &Diagonals) -> Result<(), PlanError> {
+        self.check(&distinct_rotations(diagonals), diagonals.slots())
     }
 
     /// Whether the splits are exactly those of these distinct rotations, which are sorted.
