@@ -55,18 +55,33 @@ pub const UNKNOWN: &[(&str, &[&str], &str)] = &[
     ("compiler/src", &["fhe_ring", "fhe_ckks", "fhe_secret"], "a compiler computes with no ring and no keys"),
     (
         "compiler/src/import",
-        &["crate::schedule", "crate::layout", "crate::report", "crate::cli"],
+        &["crate::timed", "crate::schedule", "crate::layout", "crate::search", "crate::report", "crate::cli"],
         "an import knows no later stage",
     ),
     (
         "compiler/src/lower",
-        &["crate::schedule", "crate::report", "crate::cli"],
+        &["crate::timed", "crate::layout", "crate::schedule", "crate::search", "crate::report", "crate::cli"],
         "a circuit knows no later stage",
+    ),
+    (
+        "compiler/src/measure",
+        &["crate::timed", "crate::layout", "crate::schedule", "crate::search"],
+        "values are measured whatever becomes of them",
+    ),
+    (
+        "compiler/src/timed",
+        &["crate::layout", "crate::schedule", "crate::search", "fhe_bytecode"],
+        "times know circuits only",
+    ),
+    (
+        "compiler/src/layout",
+        &["crate::schedule", "crate::search", "crate::emit"],
+        "layouts know times and nothing of schedules",
     ),
     ("compiler/src/report", &["crate::cli", "indicatif"], "a page knows no command"),
     (
         "compiler/src/schedule",
-        &["crate::report", "crate::cli", "crate::import", "tract"],
+        &["crate::search", "crate::emit", "crate::report", "crate::cli", "crate::import", "tract"],
         "a schedule knows circuits only",
     ),
     (

@@ -91,7 +91,7 @@ fn clear_model(circuit: &Circuit, input: &[f64]) -> Vec<f64> {
 
 /// Decrypts what the program makes of the input, and compares with the clear model.
 fn check(built: &Built, what: &str) {
-    let expected = clear_model(&built.circuit(), &input());
+    let expected = clear_model(built.circuit(), &input());
     let size = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
     let clear = ClearProgram::new(&built.program).run(&input(), &mut ()).unwrap();
     assert!(worst(&clear, &expected) < 1e-5 * size, "{what}: clear {clear:?} instead of {expected:?}");
@@ -131,7 +131,7 @@ fn clustered_ensemble_of_four_is_evaluated_within_the_predicted_error() {
 
 #[test]
 fn scores_of_an_ensemble_are_the_mean_over_its_models() {
-    let found = clear_model(&built(&plain(members(3))).circuit(), &input());
+    let found = clear_model(built(&plain(members(3))).circuit(), &input());
     let models =
         (1..=3).map(|m| evaluate(&network(m), &[&input()], MemberIdx::FIRST).unwrap().remove(0).data);
     let models: Vec<Vec<f64>> = models.collect();
@@ -141,10 +141,10 @@ fn scores_of_an_ensemble_are_the_mean_over_its_models() {
 
 #[test]
 fn enough_centroids_change_nothing() {
-    let expected = clear_model(&built(&plain(members(2))).circuit(), &input());
+    let expected = clear_model(built(&plain(members(2))).circuit(), &input());
     for method in [Method::Full, Method::Slice] {
         let built = built(&request(members(2), LayoutChoice::Hw, method, 65535));
-        let found = clear_model(&built.circuit(), &input());
+        let found = clear_model(built.circuit(), &input());
         // Weights are rounded to single precision, as a program stores them.
         assert!(worst(&found, &expected) < 1e-6, "{method:?}: {found:?} instead of {expected:?}");
         assert!(built.clustering.unwrap().worst_error() == 0.0);
@@ -215,7 +215,7 @@ fn model_weights_are_clustered_before_the_passes() {
     cluster_model(&mut graph, cluster);
     let expected = evaluate(&graph, &[&input()], MemberIdx::FIRST).unwrap().remove(0).data;
     let built = built(&Request { cluster: Some(cluster), ..plain(members(1)) });
-    assert!(worst(&clear_model(&built.circuit(), &input()), &expected) < 1e-5);
+    assert!(worst(&clear_model(built.circuit(), &input()), &expected) < 1e-5);
     assert_eq!(built.clustering.unwrap().layers.len(), 3);
 }
 

@@ -22,7 +22,7 @@ fn built(n_members: u64, cluster: Option<ClusterOptions>) -> Built {
 /// Seconds of one encrypted image whose decrypted scores are those of the clear circuit.
 fn seconds(built: &Built, what: &str) -> f64 {
     let input: Vec<f64> = (0..3072).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect();
-    let expected = eval::scores(&built.circuit(), &[&input]);
+    let expected = eval::scores(built.circuit(), &[&input]);
     let mut seeds = SeedSource::os();
     let options = Options { memory: 16 << 30, n_evaluations: 1 };
     let trial = Trial::new(&built.program, options, &mut seeds).unwrap();

@@ -30,7 +30,10 @@ const BLOCK: &str = r#"
 fn snapshots(name: &str, request: &Request) {
     let built = compile(request, &mut ()).unwrap().built;
     for stage in STAGES {
-        insta::assert_snapshot!(format!("{name}-{}", stage.name()), built.text(stage));
+        let text = built.text(stage);
+        // Versions and ranges of made-up pictures say nothing about a stage.
+        let lines = text.lines().filter(|line| !line.starts_with("the file claims:"));
+        insta::assert_snapshot!(format!("{name}-{}", stage.name()), lines.collect::<Vec<_>>().join("\n"));
     }
 }
 

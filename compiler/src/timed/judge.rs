@@ -68,20 +68,20 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::lower::{Affine, Circuit, Constant, Map, Term, Value};
+    use crate::lower::{Affine, Circuit, Constant, Map, Term, Value, lower};
     use crate::timed::Rung;
-    use fhec_ir::{NodeId, Shape, Tensor};
+    use fhec_ir::spec::GraphSpec;
+    use fhec_ir::{Tensor, verify};
 
     /// An input, a factor, a square and a sum of both, timed.
     fn timed() -> Timed {
-        let mut circuit = Circuit { n_members: 1, ..Circuit::default() };
-        let mut push = |op| {
-            let name = "layer".to_owned();
-            circuit.push(Value { op, shape: Shape::new(1, 2, 2), node: NodeId(0), name })
-        };
+        let nodes = r#"(nodes: [(name: "x", op: Input(1, 2, 2)), (name: "o", of: ["x"], op: Output)])"#;
+        let spec: GraphSpec = ron::from_str(nodes).unwrap();
+        let mut circuit: Circuit = lower(verify(&spec.build().unwrap()).unwrap());
+        let (x, first) = (circuit.outputs[0], circuit.values[0].clone());
+        let mut push = |op| circuit.push(Value { op, ..first.clone() });
         let two = || Map::Diagonal(Constant::new(vec![Tensor::vector([2.0])]));
         let sum = |terms| CircuitOp::Affine(Affine { terms, bias: None });
-        let x = push(CircuitOp::Input);
         let y = push(sum(vec![Term { source: x, map: two() }]));
         let z = push(CircuitOp::Product([y, y]));
         let out = push(sum(vec![Term { source: z, map: Map::Identity }, Term { source: y, map: two() }]));

@@ -201,7 +201,7 @@ fn point(
         members: models.len(),
         series,
         centroids: cluster.map(|c| c.centroids),
-        accuracy: accuracy(&built.circuit(), samples),
+        accuracy: accuracy(built.circuit(), samples),
         predicted: report.predicted_seconds + report.predicted_encode_seconds,
         measured: args.measure.then(|| measured(built, &samples[0].0)).transpose()?,
         plaintexts: report.layers.iter().map(|l| l.plaintexts).sum(),
