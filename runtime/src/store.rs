@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use fhe_bytecode::Fingerprint;
 use fhe_ckks::{Context, EvaluationKeys, KeyId, KeyRequest};
 use fhe_client::{decode_secret_key, encode_secret_key, secret_key_len};
 use fhe_diagnostics::remedy;
 use fhe_files::{
-    Ciphertexts, EvaluationKeysWriter, Expected, FormatError, Header, Kind, decode_ciphertexts,
-    decode_evaluation_keys, decode_header, encode_ciphertexts,
+    Ciphertexts, EvaluationKeysWriter, Expected, FormatError, Header, Kind, Request, decode_ciphertexts,
+    decode_header, decode_request, decode_requested_keys, encode_ciphertexts,
 };
 use fhe_host::{Content, WriteError, write_whole};
 use fhe_secret::{SecretKey, SeedSource};
@@ -74,6 +75,15 @@ impl FileErrorKind {
             Self::Format(FormatError::WrongRole { .. }) => {
                 "eval takes what encrypt wrote, decrypt takes what eval wrote"
             }
+            Self::Format(FormatError::KeyMissing { .. } | FormatError::KeyNotAsked { .. }) => {
+                "make keys for this program with `fhe-run keygen`"
+            }
+            Self::Format(FormatError::WrongRequest { .. } | FormatError::WrongSamples { .. }) => {
+                "ask the server for the result of this request"
+            }
+            Self::Format(FormatError::NoRequest) => {
+                "evaluate again with this release, or leave --request out"
+            }
             Self::Format(_) => "copy the file again, or make it again",
             Self::SecretReadable { .. } => "run chmod 600 on it",
         }
@@ -94,8 +104,8 @@ pub fn generate_evaluation_keys(
     seeds: &mut SeedSource,
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), FileError> {
-    write_atomically(path, Content::Magic(Kind::EvaluationKeys.magic()), |file| {
-        let mut writer = EvaluationKeysWriter::new(file, context, secret.id(), request.len())?;
+    write_atomically(path, Content::New, |file| {
+        let mut writer = EvaluationKeysWriter::new(file, context, secret.id(), request)?;
         for (done, (key_use, level)) in request.iter().enumerate() {
             let key =
                 secret.evaluation_key(context, (key_use, level), seeds).map_err(std::io::Error::other)?;
@@ -106,15 +116,19 @@ pub fn generate_evaluation_keys(
     })
 }
 
-/// Reads evaluation keys for the parameters of `context`.
+/// Reads exactly the evaluation keys of `request`.
 ///
 /// # Errors
-/// If the file is damaged or for other parameters.
-pub fn read_evaluation_keys(path: &Path, context: &Context) -> Result<EvaluationKeys, FileError> {
-    read(path, Kind::EvaluationKeys, |file, len| decode_evaluation_keys(file, len, context))
+/// If the file is damaged or for other parameters, or holds other keys; that is found before a residue is read.
+pub fn read_evaluation_keys(
+    path: &Path,
+    context: &Context,
+    request: &KeyRequest,
+) -> Result<EvaluationKeys, FileError> {
+    read(path, Kind::EvaluationKeys, |file, len| decode_requested_keys(file, len, context, request))
 }
 
-/// Writes samples that look as `expected`.
+/// Writes samples that look as `expected`; gives the request that such a file of inputs is.
 ///
 /// # Errors
 /// If the samples do not look so, or the file cannot be written.
@@ -125,7 +139,8 @@ pub fn write_ciphertexts(
     ciphertexts: &Ciphertexts,
 ) -> Result<(), FileError> {
     write_atomically(path, Content::Magic(Kind::Ciphertexts.magic()), |file| {
-        Ok(encode_ciphertexts(file, context, expected, ciphertexts)?)
+        encode_ciphertexts(file, context, expected, ciphertexts)?;
+        Ok(())
     })
 }
 
@@ -141,24 +156,54 @@ pub fn read_ciphertexts(
     read(path, Kind::Ciphertexts, |file, len| decode_ciphertexts(file, len, context, expected))
 }
 
-/// Writes a secret key to a new file that only its owner can read.
+/// As [`read_ciphertexts`], with the request that a file of inputs is.
+///
+/// # Errors
+/// As [`read_ciphertexts`].
+pub fn read_inputs(
+    path: &Path,
+    context: &Context,
+    expected: &Expected,
+) -> Result<(Ciphertexts, Request), FileError> {
+    read(path, Kind::Ciphertexts, |file, len| decode_request(file, len, context, expected))
+}
+
+/// The request that a file of inputs is.
+///
+/// # Errors
+/// If the file is damaged, no file of inputs, or for other parameters or another program.
+pub fn read_request(path: &Path, context: &Context, expected: &Expected) -> Result<Request, FileError> {
+    read(path, Kind::Ciphertexts, |file, len| fhe_files::read_request(file, len, context, expected))
+}
+
+/// Writes a secret key, made for `program`, to a new file that only its owner can read.
 ///
 /// # Errors
 /// If the file exists already or cannot be written.
-pub fn write_secret_key(path: &Path, context: &Context, key: &SecretKey) -> Result<(), FileError> {
-    write_atomically(path, Content::Secret, |file| Ok(file.write_all(&encode_secret_key(context, key)?)?))
+pub fn write_secret_key(
+    path: &Path,
+    context: &Context,
+    key: &SecretKey,
+    program: Fingerprint,
+) -> Result<(), FileError> {
+    write_atomically(path, Content::Secret, |file| {
+        Ok(file.write_all(&encode_secret_key(context, key, program)?)?)
+    })
 }
 
-/// Reads a secret key made for the parameters of `context`.
+/// Reads a secret key made for the parameters of `context`, and the program it was made for, if the file tells it.
 ///
 /// # Errors
 /// If others can read the file, it is damaged, or it is for other parameters.
-pub fn read_secret_key(path: &Path, context: &Context) -> Result<SecretKey, FileError> {
-    let read = || -> Result<SecretKey, FileErrorKind> {
+pub fn read_secret_key(
+    path: &Path,
+    context: &Context,
+) -> Result<(SecretKey, Option<Fingerprint>), FileError> {
+    let read = || -> Result<_, FileErrorKind> {
         let (mut file, len) = open(path, Kind::SecretKey)?;
         let mut data = Zeroizing::new(vec![0; secret_key_len(context)]);
         if len < data.len() as u64 {
-            // Too short for a key; the decoder says what is missing, or that this is no key at all.
+            // An older key, or too short for one; the decoder says what is missing, or that this is no key at all.
             data.truncate(len as usize);
         }
         file.read_exact(&mut data)?;
@@ -283,7 +328,7 @@ mod tests {
         let spec = ParamsSpec { log_n: 5, towers, special_primes, digit_size: 1, insecure: false, toy: true };
         let context = Context::new(Params::new(spec).unwrap()).unwrap();
         let key = SecretKey::generate(&context, &mut SeedSource::os()).unwrap();
-        let mut data = encode_secret_key(&context, &key).unwrap().to_vec();
+        let mut data = encode_secret_key(&context, &key, Fingerprint([7; 32])).unwrap().to_vec();
         data.push(0);
         write_atomically(&path, Content::Secret, |file| Ok(file.write_all(&data)?)).unwrap();
         let kind = read_secret_key(&path, &context).err().unwrap().kind;

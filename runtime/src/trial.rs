@@ -111,7 +111,7 @@ impl<'p> Trial<'p> {
         let input = Input::new(&self.context, self.client.key().id(), input);
         let (result, profile) = self.session.evaluate(input, &Cancel::default(), observer)?;
         let began = Instant::now();
-        let decrypted = self.client.decrypt_raw(&result)?;
+        let decrypted = self.client.decrypt_raw(&result)?.to_vec();
         let decrypt_seconds = began.elapsed().as_secs_f64();
         let clear = clear_output(self.program, tensor)?;
         let eval_seconds = profile.total_seconds;

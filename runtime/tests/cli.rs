@@ -2,6 +2,8 @@
 
 #[path = "../machine/tests/common/toy.rs"]
 mod toy;
+#[path = "cli/trust.rs"]
+mod trust;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -94,7 +96,7 @@ fn raw_values_come_only_when_asked_for() {
     folder.fails(&format!("{args} --format npy --result out.npy"), 2, "add --raw");
     folder.ok(&format!("{args} --format npy --raw --result out.npy"));
     assert!(std::fs::read(folder.path("out.npy")).unwrap().starts_with(b"\x93NUMPY"));
-    assert!(folder.ok(args).contains("class"));
+    assert!(folder.ok(args).contains("confidence"));
 }
 
 #[test]
@@ -229,7 +231,7 @@ fn every_step_sums_up_as_json_on_request() {
 #[test]
 fn the_version_names_the_formats_of_files() {
     let text = Folder::new(Packing::Packed).ok("--version");
-    assert!(text.contains("program format 2, key and ciphertext format 1"), "{text}");
+    assert!(text.contains("program format 2, key and ciphertext format 2"), "{text}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, program_fingerprint};
 use fhe_bytecode::{CheckedProgram, Fingerprint};
-use fhe_ckks::Context;
+use fhe_ckks::{Context, key_request};
 use fhe_files::{Expected, Role};
 use fhe_runtime::store::{read_ciphertexts, read_evaluation_keys, read_secret_key};
 use fhec_tests::binaries::{command, succeed};
@@ -108,11 +108,16 @@ fn kill_build(n: usize) -> usize {
 fn kill_keygen(n: usize) -> usize {
     let folder = Folder::new();
     let context = folder.context();
-    // A secret key is never overwritten, so every run needs a new name for it.
-    let line = "fhe-run keygen a.fhebc --secret-key new.key --eval-keys me.evk --insecure";
+    let request = key_request(&context, &folder.program().0);
+    // Keys are never overwritten, so every run needs new names.
+    let line = "fhe-run keygen a.fhebc --secret-key new.key --eval-keys new.evk --insecure";
     kill(&folder, line, n, || {
-        read_evaluation_keys(&folder.path("me.evk"), &context).unwrap();
-        let secret = folder.path("new.key");
+        read_evaluation_keys(&folder.path("me.evk"), &context, &request).unwrap();
+        let (secret, keys) = (folder.path("new.key"), folder.path("new.evk"));
+        if keys.exists() {
+            read_evaluation_keys(&keys, &context, &request).unwrap();
+            std::fs::remove_file(keys).unwrap();
+        }
         if secret.exists() {
             read_secret_key(&secret, &context).unwrap();
             std::fs::remove_file(secret).unwrap();

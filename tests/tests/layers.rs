@@ -33,3 +33,28 @@ fn server_links_no_secret_key_code() {
     assert!(linked("fhe-runtime").contains("fhe-secret"));
     assert!(linked("fhe-client").contains("getrandom"));
 }
+
+/// Seeds that repeat are for tests and benches: nothing that is shipped asks for them.
+#[test]
+fn no_tool_asks_for_deterministic_seeds() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders: Vec<_> = ["runtime", "compiler", "passes"].map(|folder| root.join(folder)).to_vec();
+    let mut n_files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && name != "tests" && name != "target" {
+                folders.push(path);
+            } else if name.ends_with(".rs") && !name.contains("test") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                // Tests of a module stand at its end.
+                let shipped = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+                let calls = shipped.matches("::deterministic(").count();
+                assert_eq!(calls, 0, "{}", path.display());
+                n_files += 1;
+            }
+        }
+    }
+    assert!(n_files > 150, "{n_files} files");
+}

@@ -3,25 +3,12 @@
 //! Names, class labels and the exporter's name come from whoever wrote the file. Characters that move a cursor, change
 //! colors or turn the direction of a line are spelled out here, where they enter, so that no message has to think of them.
 
+use fhe_bytecode::text::harmless;
 use tract_onnx::pb;
-
-/// Whether a terminal would act on the character instead of showing it.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
 
 /// The text with every such character written as its number, such as `\u{1b}`.
 pub(super) fn clean(text: &mut String) {
-    if text.chars().any(is_hidden) {
-        *text = text.chars().fold(String::new(), |mut out, c| {
-            match is_hidden(c) {
-                true => out.extend(c.escape_unicode()),
-                false => out.push(c),
-            }
-            out
-        });
-    }
+    *text = harmless(text);
 }
 
 /// Cleans every text of a model that the import reads.

@@ -23,6 +23,7 @@ pub mod rotation;
 pub mod scale;
 #[cfg(test)]
 mod testing;
+pub mod text;
 
 pub use check::{
     CheckError, CheckErrors, CheckedMap, CheckedProgram, Expectation, Fact, Keys, Step, required_keys,

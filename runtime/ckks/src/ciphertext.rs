@@ -1,5 +1,7 @@
 //! Values: plaintexts and ciphertexts, with their level and exact scale.
 
+use zeroize::Zeroize;
+
 use fhe_bytecode::{Level, Scale};
 
 use super::seed::PublicSeed;
@@ -57,6 +59,12 @@ impl Plaintext {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.poly.data().len() * 8
+    }
+}
+
+impl Zeroize for Plaintext {
+    fn zeroize(&mut self) {
+        self.poly.zeroize();
     }
 }
 

@@ -9,6 +9,7 @@ use super::ciphertext::{Encoding, Plaintext};
 use super::fft::Complex;
 use super::{CkksError, Context};
 use fhe_ring::{Basis, Coeff, Modulus, NttForm, Poly, Tower};
+use zeroize::{Zeroize, Zeroizing};
 
 /// Shorter periods are repeated up to this many slots; smaller transforms gain nothing.
 const MIN_PERIOD: usize = 32;
@@ -116,31 +117,37 @@ impl<'a> Encoder<'a> {
         Ok(self.decode_poly(full, plain.scale()))
     }
 
-    /// The slots of a polynomial without special primes.
+    /// The slots of a polynomial without special primes. It may be a decrypted one: everything on the way is erased.
     pub fn decode_poly(&self, poly: Poly<NttForm>, scale: Scale) -> Vec<f64> {
-        let mut re = self.centered(poly);
-        let im = re.split_off(re.len() / 2);
+        let coeffs = Zeroizing::new(self.centered(poly));
+        let (re, im) = coeffs.split_at(coeffs.len() / 2);
+        let (re, im) = (re.to_vec(), im.to_vec());
         let mut slots = self.context.fft().coeffs_to_slots(Complex { re, im });
         slots.iter_mut().for_each(|x| *x /= scale.value());
         slots
     }
 
-    /// The coefficients of a polynomial without special primes, centered and rounded to doubles.
+    /// The coefficients of a polynomial without special primes, centered and rounded to doubles. Its residues are erased.
     pub fn centered(&self, poly: Poly<NttForm>) -> Vec<f64> {
         let ring = self.context.ring();
-        let poly: Poly<Coeff> = ring.inverse(poly);
+        let mut poly: Poly<Coeff> = ring.inverse(poly);
         let moduli: Vec<Modulus> =
             ring.towers()[..poly.basis().n_q].iter().map(|tower| tower.modulus).collect();
         let crt = MixedRadix::new(&moduli);
-        (0..ring.n())
+        let coeffs = (0..ring.n())
             .into_par_iter()
             .with_min_len(1 << 10)
-            .map_init(Vec::new, |residues, i| {
-                residues.clear();
-                residues.extend((0..moduli.len()).map(|t| poly.tower(t)[i]));
-                crt.centered(residues)
-            })
-            .collect()
+            .map_init(
+                || Zeroizing::new(Vec::with_capacity(moduli.len())),
+                |residues, i| {
+                    residues.clear();
+                    residues.extend((0..moduli.len()).map(|t| poly.tower(t)[i]));
+                    crt.centered(residues)
+                },
+            )
+            .collect();
+        poly.zeroize();
+        coeffs
     }
 }
 

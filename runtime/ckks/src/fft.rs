@@ -5,6 +5,8 @@
 //! of entry k of the inverse transform. Tables come from integers ([`super::circle`]) and no operation is contracted,
 //! so results do not depend on the CPU or the platform's mathematical functions.
 
+use zeroize::Zeroize;
+
 use super::circle::Circle;
 
 /// Twiddle tables for one ring degree.
@@ -81,6 +83,8 @@ impl Fft {
                 }
             }
         }
+        // The slots may be decrypted ones, of which nobody is to find the other half.
+        z.im.zeroize();
         z.re
     }
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use fhe_bytecode::{Interface, Layout, Raw};
+use fhe_bytecode::{Interface, Layout};
 
 use fhe_ckks::{Ciphertext, Context, SeededCiphertext};
 use fhe_secret::{SecretKey, SeedSource};
+use zeroize::Zeroizing;
 
+use super::answer::Answer;
 use super::error::ClientError;
 
 /// A program's input and output under one secret key. It knows the program's interface and nothing else of it.
@@ -48,7 +50,7 @@ impl Client {
         &self.key
     }
 
-    /// Encrypts one input tensor in `[channel, y, x]` order, as [`prepare`] makes it; an ensemble gets one copy per member.
+    /// Encrypts one input tensor in `[channel, y, x]` order, as [`prepare`](crate::prepare) makes it; an ensemble gets one copy per member.
     ///
     /// # Errors
     /// If the tensor has another size, a value cannot be encoded, or there is no randomness.
@@ -59,15 +61,24 @@ impl Client {
     ) -> Result<Vec<SeededCiphertext>, ClientError> {
         let layout = self.interface.input_layout();
         check_length(tensor.len(), layout)?;
-        let slots = layout.scatter(&tensor.repeat(layout.members()));
+        let slots = Zeroizing::new(layout.scatter(&Zeroizing::new(tensor.repeat(layout.members()))));
         let input = self.interface.input();
         slots
             .iter()
             .map(|slots| {
                 let plain = self.context.encoder().encode(slots, input.scale, input.level)?;
+                let plain = Zeroizing::new(plain);
                 Ok(self.key.encrypt(&self.context, &plain, seeds)?)
             })
             .collect()
+    }
+
+    /// Decrypts one result to what may be seen of it.
+    ///
+    /// # Errors
+    /// As [`Client::decrypt_raw`].
+    pub fn decrypt(&self, result: &[Ciphertext]) -> Result<Answer, ClientError> {
+        Ok(Answer::new(&self.interface, &self.decrypt_raw(result)?))
     }
 
     /// Decrypts one result to the output tensor, with every digit; members that are still apart are averaged.
@@ -76,7 +87,7 @@ impl Client {
     ///
     /// # Errors
     /// If there are not as many ciphertexts as the output layout has.
-    pub fn decrypt_raw(&self, result: &[Ciphertext]) -> Result<Vec<f64>, ClientError> {
+    pub fn decrypt_raw(&self, result: &[Ciphertext]) -> Result<Zeroizing<Vec<f64>>, ClientError> {
         let layout = self.interface.output_layout();
         let expected = layout.n_cts();
         if result.len() != expected {
@@ -85,19 +96,11 @@ impl Client {
         let slots = result
             .iter()
             .map(|ciphertext| self.key.decrypt(&self.context, ciphertext))
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(average_members(layout, &layout.gather(&slots)))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Zeroizing::new)?;
+        let all = Zeroizing::new(layout.gather(&slots));
+        Ok(Zeroizing::new(average_members(layout, &all)))
     }
-}
-
-/// What a program takes for one input: the preprocessing of the model, in the one place where front ends find it.
-///
-/// # Errors
-/// If the input has another size than the program's.
-pub fn prepare(interface: &Interface, raw: Raw<'_>) -> Result<Vec<f64>, ClientError> {
-    let layout = interface.input_layout();
-    check_length(raw.len(), layout)?;
-    Ok(interface.input().preprocessing.tensor(raw, layout.shape().channels as usize))
 }
 
 fn check_length(found: usize, layout: &Layout) -> Result<(), ClientError> {

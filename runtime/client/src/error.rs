@@ -1,6 +1,6 @@
 //! Why a client cannot encrypt or decrypt.
 
-use fhe_bytecode::Fingerprint;
+use fhe_bytecode::{Fingerprint, Interval};
 use fhe_ckks::CkksError;
 
 /// Errors of the client.
@@ -30,6 +30,16 @@ pub enum ClientError {
         found: usize,
         /// Ciphertexts of the output layout.
         expected: usize,
+    },
+    /// A number that the model was not made for.
+    #[error("value {index} is {value}, but the model was calibrated on inputs in {range}")]
+    OutOfRange {
+        /// Its position in the input.
+        index: usize,
+        /// The number.
+        value: f64,
+        /// Inputs of the calibration.
+        range: Interval,
     },
     /// Encryption or decryption failed.
     #[error(transparent)]

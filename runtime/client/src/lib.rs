@@ -4,13 +4,19 @@
 //! [`Interface`](fhe_bytecode::Interface) alone.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod client;
 mod error;
+mod inputs;
+mod resolution;
 mod secret_key_file;
 #[cfg(test)]
 #[path = "../../files/src/testing.rs"]
 mod testing;
 
-pub use client::{Client, average_members, prepare};
+pub use answer::{Answer, Doubt, DoubtKind, label, largest_value};
+pub use client::{Client, average_members};
 pub use error::ClientError;
+pub use inputs::{check_range, prepare, prepare_unchecked};
+pub use resolution::{DEVIATIONS, Resolution, noise_floor};
 pub use secret_key_file::{decode_secret_key, encode_secret_key, secret_key_len};

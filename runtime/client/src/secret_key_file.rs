@@ -1,39 +1,55 @@
-//! The secret key file: N coefficients of a ternary polynomial, one byte each (0, 1, 2 for -1, 0, 1).
+//! The secret key file: the program it was made for, then N coefficients of a ternary polynomial, one byte each (0, 1, 2
+//! for -1, 0, 1). Version 1 does not know the program.
 
+use fhe_bytecode::Fingerprint;
 use fhe_ckks::Context;
 use fhe_files::codec::{BodyReader, BodyWriter, TRAILER, bad_field};
 use fhe_files::{FormatError, HEADER_LEN, Header, Kind};
 use fhe_secret::SecretKey;
 use zeroize::Zeroizing;
 
-/// Bytes of a secret key file.
+const PROGRAM_BYTES: usize = 32;
+
+/// Bytes of a secret key file; older ones are shorter.
 pub fn secret_key_len(context: &Context) -> usize {
-    HEADER_LEN + context.params().n() + TRAILER as usize
+    HEADER_LEN + PROGRAM_BYTES + context.params().n() + TRAILER as usize
 }
 
-/// The bytes of a secret key file; erased when dropped.
+/// The bytes of the file of a secret key that is made for a program; erased when dropped.
 ///
 /// # Errors
 /// Never in practice: memory is written.
-pub fn encode_secret_key(context: &Context, key: &SecretKey) -> Result<Zeroizing<Vec<u8>>, FormatError> {
+pub fn encode_secret_key(
+    context: &Context,
+    key: &SecretKey,
+    program: Fingerprint,
+) -> Result<Zeroizing<Vec<u8>>, FormatError> {
     // Enough room from the start: a growing vector would leave copies behind.
     let mut data = Zeroizing::new(Vec::with_capacity(secret_key_len(context)));
     let mut writer = BodyWriter::new(&mut *data);
     Header::of(Kind::SecretKey, context, key.id()).write(&mut writer)?;
+    writer.bytes(&program.0)?;
     let coeffs: Zeroizing<Vec<u8>> = Zeroizing::new(key.coeffs().iter().map(|&c| (c + 1) as u8).collect());
     writer.bytes(&coeffs)?;
     writer.finish()?;
     Ok(data)
 }
 
-/// A secret key from the bytes of a file.
+/// A secret key from the bytes of a file, and the program it was made for, if the file tells it.
 ///
 /// # Errors
 /// If the bytes are damaged or for other parameters.
-pub fn decode_secret_key(data: &[u8], context: &Context) -> Result<SecretKey, FormatError> {
+pub fn decode_secret_key(
+    data: &[u8],
+    context: &Context,
+) -> Result<(SecretKey, Option<Fingerprint>), FormatError> {
     let mut reader = BodyReader::new(data, data.len() as u64)?;
     let header = Header::read(&mut reader, Kind::SecretKey)?;
     header.check_parameters(context)?;
+    let program = match header.version {
+        1 => None,
+        _ => Some(Fingerprint(reader.array()?)),
+    };
     let n = context.params().n();
     reader.expect(n as u64)?;
     let mut bytes = Zeroizing::new(vec![0; n]);
@@ -43,7 +59,9 @@ pub fn decode_secret_key(data: &[u8], context: &Context) -> Result<SecretKey, Fo
         return Err(bad_field("secret coefficient", "out of range"));
     }
     let coeffs = Zeroizing::new(bytes.iter().map(|&byte| byte as i8 - 1).collect());
-    SecretKey::from_coeffs(context, header.key_id, coeffs).map_err(|e| bad_field("secret key", e))
+    let key =
+        SecretKey::from_coeffs(context, header.key_id, coeffs).map_err(|e| bad_field("secret key", e))?;
+    Ok((key, program))
 }
 
 #[cfg(test)]
@@ -51,20 +69,23 @@ mod tests {
     use super::*;
     use crate::testing::{check_damage, toy_context, toy_key};
 
+    const PROGRAM: Fingerprint = Fingerprint([7; 32]);
+
     #[test]
     fn key_survives_the_file() {
         let context = toy_context();
         let key = toy_key(&context, 1);
-        let data = encode_secret_key(&context, &key).unwrap();
+        let data = encode_secret_key(&context, &key, PROGRAM).unwrap();
         assert_eq!(data.len(), secret_key_len(&context));
-        let read = decode_secret_key(&data, &context).unwrap();
+        let (read, program) = decode_secret_key(&data, &context).unwrap();
+        assert_eq!(program, Some(PROGRAM));
         assert!(read.id() == key.id() && read.coeffs() == key.coeffs());
     }
 
     #[test]
     fn any_change_is_refused() {
         let context = toy_context();
-        let data = encode_secret_key(&context, &toy_key(&context, 1)).unwrap();
+        let data = encode_secret_key(&context, &toy_key(&context, 1), PROGRAM).unwrap();
         check_damage(&data, |data| decode_secret_key(data, &context).map(drop));
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use fhe_bytecode::text::harmless;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Work shorter than this shows nothing.
@@ -67,7 +68,7 @@ impl Bar {
         }
         self.bar.set_position((part.clamp(0.0, 1.0) * N_STEPS as f64) as u64);
         let left = left.map_or(String::new(), |left| format!(", {} left", seconds(left)));
-        let detail = if detail.is_empty() { String::new() } else { format!(", {detail}") };
+        let detail = if detail.is_empty() { String::new() } else { format!(", {}", harmless(detail)) };
         self.bar.set_message(format!("{left}{detail}"));
     }
 

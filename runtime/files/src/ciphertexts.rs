@@ -1,10 +1,10 @@
 //! Ciphertext files: encrypted inputs or results of one program, one or several samples.
 //!
 //! ```text
-//! program fingerprint 32 | role u8 | samples u32 | ciphertexts per sample u32 | ciphertexts
+//! program fingerprint 32 | role u8 | samples u32 | ciphertexts per sample u32 | request 32 | names | ciphertexts
 //! ciphertext: level u16 | scale f64 | form u8 | seed 32 and one polynomial (form 1), or two polynomials (form 2)
 //! ```
-//! A polynomial is its towers one after the other, residues packed to the bits of their prime.
+//! Version 1 has neither request nor names. A polynomial is its towers one after the other, residues packed to the bits of their prime.
 
 use std::io::{Read, Write};
 
@@ -13,6 +13,7 @@ use fhe_bytecode::{Fingerprint, InputSpec, Interface, Level, Scale};
 use super::codec::{BodyReader, BodyWriter, TRAILER, bad_field, residue_bytes};
 use super::error::FormatError;
 use super::header::{HEADER_LEN, Header, Kind};
+use super::names;
 use fhe_ckks::{Ciphertext, Context, KeyId, PublicSeed, SeededCiphertext};
 
 const FORM_SEEDED: u8 = 1;
@@ -104,9 +105,45 @@ pub struct Ciphertexts {
     pub key_id: KeyId,
     /// Samples, each a list of ciphertexts.
     pub samples: Vec<Vec<Stored>>,
+    /// Names of the samples, for people: none, or one for each.
+    pub names: Vec<String>,
+    /// Of results: the request that they answer; none in files of version 1.
+    pub request: Option<Fingerprint>,
 }
 
-/// Writes samples that look as `expected`.
+impl Ciphertexts {
+    /// Samples without names.
+    pub fn new(key_id: KeyId, samples: Vec<Vec<Stored>>) -> Self {
+        Self { key_id, samples, names: Vec::new(), request: None }
+    }
+
+    /// Refuses results that answer another request, or more or fewer inputs than it has.
+    ///
+    /// # Errors
+    /// If they do not answer `request`.
+    pub fn check_answers(&self, request: &Request) -> Result<(), FormatError> {
+        let (found, expected) = (self.samples.len(), request.n_samples);
+        match self.request {
+            None => Err(FormatError::NoRequest),
+            Some(hash) if hash != request.hash => {
+                Err(FormatError::WrongRequest { found: hash, expected: request.hash })
+            }
+            Some(_) if found != expected => Err(FormatError::WrongSamples { found, expected }),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// What a result has to answer: a file of encrypted inputs, told by its hash, which covers program, key and samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The hash at the end of the file.
+    pub hash: Fingerprint,
+    /// Its number of samples.
+    pub n_samples: usize,
+}
+
+/// Writes samples that look as `expected`; gives the request that such a file of inputs is.
 ///
 /// # Errors
 /// If the samples do not look so, or `to` cannot be written.
@@ -115,21 +152,24 @@ pub fn encode_ciphertexts(
     context: &Context,
     expected: &Expected,
     ciphertexts: &Ciphertexts,
-) -> Result<(), FormatError> {
+) -> Result<Request, FormatError> {
     let mut writer = BodyWriter::new(to);
     Header::of(Kind::Ciphertexts, context, ciphertexts.key_id).write(&mut writer)?;
     writer.bytes(&expected.program.0)?;
     writer.u8(expected.role.code())?;
-    writer.count(ciphertexts.samples.len())?;
+    let n_samples = ciphertexts.samples.len();
+    writer.count(n_samples)?;
     writer.count(expected.n_ciphertexts)?;
+    writer.bytes(&ciphertexts.request.map_or([0; 32], |request| request.0))?;
+    names::write(&mut writer, &ciphertexts.names, n_samples)?;
     for sample in &ciphertexts.samples {
         if sample.len() != expected.n_ciphertexts {
             return Err(bad_field("number of ciphertexts", sample.len()));
         }
         sample.iter().try_for_each(|stored| encode_one(&mut writer, context, stored))?;
     }
-    writer.finish()?;
-    Ok(())
+    let (_, hash) = writer.seal()?;
+    Ok(Request { hash, n_samples })
 }
 
 fn encode_one<W: Write>(
@@ -166,8 +206,59 @@ pub fn decode_ciphertexts(
     context: &Context,
     expected: &Expected,
 ) -> Result<Ciphertexts, FormatError> {
+    decode_request(from, len, context, expected).map(|(ciphertexts, _)| ciphertexts)
+}
+
+/// As [`decode_ciphertexts`], with the request that a file of inputs is, for its results to name.
+///
+/// # Errors
+/// As [`decode_ciphertexts`].
+pub fn decode_request(
+    from: impl Read,
+    len: u64,
+    context: &Context,
+    expected: &Expected,
+) -> Result<(Ciphertexts, Request), FormatError> {
     let mut reader = BodyReader::new(from, len)?;
-    let header = Header::read(&mut reader, Kind::Ciphertexts)?;
+    let (header, n_samples) = front(&mut reader, context, expected)?;
+    let n_ciphertexts = reader.count(poly_bytes(context, expected.level))?;
+    if n_ciphertexts != expected.n_ciphertexts {
+        return Err(bad_field("number of ciphertexts", n_ciphertexts));
+    }
+    let (request, names) = match header.version {
+        1 => (None, Vec::new()),
+        _ => (named_request(&mut reader, expected.role)?, names::read(&mut reader, n_samples)?),
+    };
+    let samples = (0..n_samples)
+        .map(|_| (0..n_ciphertexts).map(|_| decode_one(&mut reader, context, expected)).collect())
+        .collect::<Result<_, _>>()?;
+    let hash = reader.finish()?;
+    Ok((Ciphertexts { key_id: header.key_id, samples, names, request }, Request { hash, n_samples }))
+}
+
+/// The request that a file of inputs is, without the ciphertexts in it.
+///
+/// # Errors
+/// If the file is damaged, no file of inputs, or for other parameters or another program.
+pub fn read_request(
+    from: impl Read,
+    len: u64,
+    context: &Context,
+    expected: &Expected,
+) -> Result<Request, FormatError> {
+    let mut reader = BodyReader::new(from, len)?;
+    let (_, n_samples) = front(&mut reader, context, expected)?;
+    reader.skip()?;
+    Ok(Request { hash: reader.finish()?, n_samples })
+}
+
+/// Header, program, role and number of samples.
+fn front<R: Read>(
+    reader: &mut BodyReader<R>,
+    context: &Context,
+    expected: &Expected,
+) -> Result<(Header, usize), FormatError> {
+    let header = Header::read(reader, Kind::Ciphertexts)?;
     header.check_parameters(context)?;
     let program = Fingerprint(reader.array()?);
     if program != expected.program {
@@ -182,15 +273,28 @@ pub fn decode_ciphertexts(
     }
     let smallest = poly_bytes(context, expected.level);
     let n_samples = reader.count(smallest.saturating_mul(expected.n_ciphertexts as u64))?;
-    let n_ciphertexts = reader.count(smallest)?;
-    if n_ciphertexts != expected.n_ciphertexts {
-        return Err(bad_field("number of ciphertexts", n_ciphertexts));
+    Ok((header, n_samples))
+}
+
+/// The request that results answer; inputs have zeros there.
+fn named_request<R: Read>(
+    reader: &mut BodyReader<R>,
+    role: Role,
+) -> Result<Option<Fingerprint>, FormatError> {
+    let hash: [u8; 32] = reader.array()?;
+    match role {
+        Role::Result => Ok(Some(Fingerprint(hash))),
+        Role::Input if hash == [0; 32] => Ok(None),
+        Role::Input => Err(bad_field("request", "given for inputs")),
     }
-    let samples = (0..n_samples)
-        .map(|_| (0..n_ciphertexts).map(|_| decode_one(&mut reader, context, expected)).collect())
-        .collect::<Result<_, _>>()?;
-    reader.finish()?;
-    Ok(Ciphertexts { key_id: header.key_id, samples })
+}
+
+/// Program, role, counts, request and the number of names.
+const FRONT_BYTES: u64 = 32 + 1 + 4 + 4 + 32 + 4;
+
+/// Most bytes that the names of `n_samples` samples take.
+pub fn names_len(n_samples: usize) -> u64 {
+    n_samples as u64 * (1 + names::MAX_NAME_BYTES as u64)
 }
 
 /// How the ciphertexts of a file are stored.
@@ -202,7 +306,7 @@ pub enum Form {
     Full,
 }
 
-/// Bytes of a file with `n_samples` samples that look as `expected`, all of one form.
+/// Bytes of a file with `n_samples` samples that look as `expected`, all of one form; names come on top, see [`names_len`].
 pub fn ciphertexts_len(context: &Context, expected: &Expected, n_samples: usize, form: Form) -> u64 {
     let poly = poly_bytes(context, expected.level);
     let residues = match form {
@@ -210,7 +314,7 @@ pub fn ciphertexts_len(context: &Context, expected: &Expected, n_samples: usize,
         Form::Full => 2 * poly,
     };
     let n_ciphertexts = (n_samples * expected.n_ciphertexts) as u64;
-    HEADER_LEN as u64 + 32 + 1 + 4 + 4 + n_ciphertexts * (2 + 8 + 1 + residues) + TRAILER
+    HEADER_LEN as u64 + FRONT_BYTES + n_ciphertexts * (2 + 8 + 1 + residues) + TRAILER
 }
 
 fn decode_one<R: Read>(
@@ -257,83 +361,5 @@ fn poly_bytes(context: &Context, level: Level) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::{check_damage, toy_context, toy_key};
-    use super::*;
-    use fhe_secret::SeedSource;
-
-    const PROGRAM: Fingerprint = Fingerprint([7; 32]);
-
-    fn expected() -> Expected {
-        let scale = Scale::from_log2(20.0);
-        Expected { program: PROGRAM, role: Role::Input, n_ciphertexts: 2, level: Level(2), scale }
-    }
-
-    fn ciphertexts(context: &Context) -> Ciphertexts {
-        let key = toy_key(context, 1);
-        let mut seeds = SeedSource::deterministic(2);
-        let values = vec![0.5; context.slots()];
-        let plain = context.encoder().encode(&values, expected().scale, expected().level).unwrap();
-        let mut seeded = || key.encrypt(context, &plain, &mut seeds).unwrap();
-        let full = Stored::Full(seeded().expand(context));
-        Ciphertexts { key_id: key.id(), samples: vec![vec![Stored::Seeded(seeded()), full]] }
-    }
-
-    fn encoded(context: &Context) -> Vec<u8> {
-        let mut data = Vec::new();
-        encode_ciphertexts(&mut data, context, &expected(), &ciphertexts(context)).unwrap();
-        data
-    }
-
-    #[test]
-    fn ciphertexts_survive_the_file() {
-        let context = toy_context();
-        let data = encoded(&context);
-        let read = decode_ciphertexts(&data[..], data.len() as u64, &context, &expected()).unwrap();
-        assert_eq!(read, ciphertexts(&context));
-    }
-
-    #[test]
-    fn lengths_are_known_before_anything_is_written() {
-        let context = toy_context();
-        let expected = Expected { n_ciphertexts: 1, ..expected() };
-        let [sample] = &ciphertexts(&context).samples[..] else { panic!("one sample") };
-        for (stored, form) in sample.iter().zip([Form::Seeded, Form::Full]) {
-            for n_samples in [0, 1, 3] {
-                let samples = vec![vec![stored.clone()]; n_samples];
-                let all = Ciphertexts { samples, ..ciphertexts(&context) };
-                let mut data = Vec::new();
-                encode_ciphertexts(&mut data, &context, &expected, &all).unwrap();
-                assert_eq!(data.len() as u64, ciphertexts_len(&context, &expected, n_samples, form));
-            }
-        }
-    }
-
-    /// Reading under another expectation gives an error that says so.
-    fn check_refused(change: impl FnOnce(&mut Expected), message: &str) {
-        let context = toy_context();
-        let data = encoded(&context);
-        let mut other = expected();
-        change(&mut other);
-        let error =
-            decode_ciphertexts(&data[..], data.len() as u64, &context, &other).unwrap_err().to_string();
-        assert!(error.contains(message), "{error}");
-    }
-
-    #[test]
-    fn ciphertexts_of_another_program_role_level_scale_or_count_are_refused() {
-        check_refused(|e| e.program = Fingerprint([8; 32]), "was made for program 0707070707070707");
-        check_refused(|e| e.role = Role::Result, "holds encrypted input, but encrypted result is needed");
-        check_refused(|e| e.level = Level(1), "level is L2");
-        check_refused(|e| e.scale = Scale::from_log2(21.0), "scale is 1048576");
-        check_refused(|e| e.n_ciphertexts = 1, "number of ciphertexts is 2");
-    }
-
-    #[test]
-    fn any_change_is_refused() {
-        let context = toy_context();
-        check_damage(&encoded(&context), |data| {
-            decode_ciphertexts(data, data.len() as u64, &context, &expected()).map(drop)
-        });
-    }
-}
+#[path = "ciphertexts_tests.rs"]
+mod tests;

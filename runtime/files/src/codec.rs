@@ -5,6 +5,7 @@
 
 use std::io::{Read, Write};
 
+use fhe_bytecode::Fingerprint;
 use fhe_ring::parallel::*;
 
 use super::error::FormatError;
@@ -77,13 +78,18 @@ impl<W: Write> BodyWriter<W> {
     }
 
     /// Writes body length and hash, and gives the inner writer back.
-    pub fn finish(mut self) -> Result<W, FormatError> {
+    pub fn finish(self) -> Result<W, FormatError> {
+        self.seal().map(|(inner, _)| inner)
+    }
+
+    /// As [`BodyWriter::finish`], with the hash.
+    pub fn seal(mut self) -> Result<(W, Fingerprint), FormatError> {
         let length = self.written;
         self.bytes(&length.to_le_bytes())?;
         let hash = self.hasher.finalize();
         self.inner.write_all(hash.as_bytes())?;
         self.inner.flush()?;
-        Ok(self.inner)
+        Ok((self.inner, Fingerprint(*hash.as_bytes())))
     }
 }
 
@@ -181,8 +187,27 @@ impl<R: Read> BodyReader<R> {
         Ok(residues)
     }
 
-    /// Checks that the body is used up, and its length and hash.
-    pub fn finish(mut self) -> Result<(), FormatError> {
+    /// Fails unless exactly `len` bytes of the body are left. To be called before they are read.
+    pub fn expect_exactly(&self, len: u64) -> Result<(), FormatError> {
+        self.expect(len)?;
+        match self.remaining - len {
+            0 => Ok(()),
+            n_bytes => Err(FormatError::TrailingBytes { n_bytes }),
+        }
+    }
+
+    /// Reads to the end of the body and keeps nothing but the hash.
+    pub fn skip(&mut self) -> Result<(), FormatError> {
+        let mut chunk = vec![0; 1 << 16];
+        while self.remaining > 0 {
+            let len = self.remaining.min(chunk.len() as u64) as usize;
+            self.fill(&mut chunk[..len])?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the body is used up, and its length and hash; gives the hash.
+    pub fn finish(mut self) -> Result<Fingerprint, FormatError> {
         if self.remaining != 0 {
             return Err(FormatError::TrailingBytes { n_bytes: self.remaining });
         }
@@ -196,7 +221,7 @@ impl<R: Read> BodyReader<R> {
             return Err(FormatError::WrongHash);
         }
         match self.inner.read(&mut [0; 1])? {
-            0 => Ok(()),
+            0 => Ok(Fingerprint(hash)),
             n => Err(FormatError::TrailingBytes { n_bytes: n as u64 }),
         }
     }

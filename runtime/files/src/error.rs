@@ -1,9 +1,9 @@
 //! What can be wrong with a key or ciphertext file.
 
-use fhe_bytecode::Fingerprint;
+use fhe_bytecode::{Fingerprint, Level};
 
 use super::header::Kind;
-use fhe_ckks::KeyId;
+use fhe_ckks::{KeyId, KeyUse};
 
 /// Why the content of a file is refused.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum FormatError {
         expected: Kind,
     },
     /// Written by a newer release.
-    #[error("has format version {found}; this release reads version {supported}")]
+    #[error("has format version {found}; this release reads versions 1 to {supported}")]
     UnsupportedVersion {
         /// Version in the file.
         found: u16,
@@ -76,6 +76,41 @@ pub enum FormatError {
         found: Fingerprint,
         /// Program in use.
         expected: Fingerprint,
+    },
+    /// A key that the program does not ask for.
+    #[error("has a key for {key_use} up to level {level}, which the program does not ask for")]
+    KeyNotAsked {
+        /// What the key is for.
+        key_use: KeyUse,
+        /// Its level.
+        level: Level,
+    },
+    /// A key that the program asks for is not there.
+    #[error("has no key for {key_use} up to level {level}, which the program asks for")]
+    KeyMissing {
+        /// What the key would be for.
+        key_use: KeyUse,
+        /// Its level.
+        level: Level,
+    },
+    /// The answer to another request.
+    #[error("answers request {found}, but the request is {expected}: it is stale, or of somebody else")]
+    WrongRequest {
+        /// Request in the file.
+        found: Fingerprint,
+        /// Hash of the request in use.
+        expected: Fingerprint,
+    },
+    /// A result that names no request.
+    #[error("does not say which request it answers (format version 1)")]
+    NoRequest,
+    /// More or fewer results than inputs.
+    #[error("has {found} samples, but the request has {expected}")]
+    WrongSamples {
+        /// Samples in the file.
+        found: usize,
+        /// Samples of the request.
+        expected: usize,
     },
     /// An input where a result is needed, or the other way round.
     #[error("holds {found}, but {expected} is needed here")]

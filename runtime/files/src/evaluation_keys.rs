@@ -1,12 +1,13 @@
 //! Evaluation key files: what a server needs to relinearize and rotate, half of each key as a seed.
 //!
 //! ```text
-//! keys u32 | keys
-//! key: use u32 (0 relinearize, else rotation steps) | level u16 | seed 32 | one polynomial per digit
+//! keys u32 | use u32 (0 relinearize, else rotation steps), level u16 of every key | keys
+//! key: seed 32 | one polynomial per digit
 //! ```
-//! Uses are strictly ascending. A polynomial has the towers up to its level, then the special primes.
+//! Version 1 has use and level of a key before its seed. Uses are strictly ascending: what a file holds, and how long it
+//! is, is known before the first residue is read. A polynomial has the towers up to its level, then the special primes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 
 use fhe_bytecode::Level;
@@ -16,38 +17,63 @@ use super::error::FormatError;
 use super::header::{HEADER_LEN, Header, Kind};
 use fhe_ckks::{Context, EvaluationKeys, KeyId, KeyRequest, KeySwitchKey, KeyUse, PublicSeed, Rotation};
 
+const COUNT_BYTES: u64 = 4;
+const ENTRY_BYTES: u64 = 4 + 2;
+const SEED_BYTES: u64 = 32;
+
 /// Writes evaluation keys one at a time, so that only one has to be in memory.
 pub struct EvaluationKeysWriter<'c, W: Write> {
     writer: BodyWriter<W>,
     context: &'c Context,
+    rest: VecDeque<(KeyUse, Level)>,
+}
+
+/// Bytes of a file with the keys of `request`, in either version.
+pub fn evaluation_keys_len(context: &Context, request: &KeyRequest) -> u64 {
+    let keys = request.iter().map(|(_, level)| ENTRY_BYTES + SEED_BYTES + key_bytes(context, level));
+    HEADER_LEN as u64 + COUNT_BYTES + keys.sum::<u64>() + TRAILER
 }
 
 impl<'c, W: Write> EvaluationKeysWriter<'c, W> {
-    /// Begins a file of `n_keys` keys that belong to the secret key `id`.
+    /// Begins a file of the keys of `request`, which belong to the secret key `id`.
     ///
     /// # Errors
     /// If `to` cannot be written.
-    pub fn new(to: W, context: &'c Context, id: KeyId, n_keys: usize) -> Result<Self, FormatError> {
+    pub fn new(to: W, context: &'c Context, id: KeyId, request: &KeyRequest) -> Result<Self, FormatError> {
         let mut writer = BodyWriter::new(to);
         Header::of(Kind::EvaluationKeys, context, id).write(&mut writer)?;
-        writer.count(n_keys)?;
-        Ok(Self { writer, context })
+        writer.count(request.len())?;
+        for (key_use, level) in request.iter() {
+            writer.u32(code(key_use)?)?;
+            writer.u16(level.0)?;
+        }
+        let rest = request.iter().collect();
+        Ok(Self { writer, context, rest })
     }
 
-    /// Writes the next key; keys come in ascending order of use.
+    /// Writes the next key; keys come in the order of the request.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it is another key than the next, or cannot be written.
     pub fn write(&mut self, key_use: KeyUse, key: &KeySwitchKey) -> Result<(), FormatError> {
-        encode_one(&mut self.writer, self.context, key_use, key)
+        match self.rest.pop_front() {
+            Some(next) if next == (key_use, key.level()) => {}
+            _ => return Err(FormatError::KeyNotAsked { key_use, level: key.level() }),
+        }
+        self.writer.bytes(&key.seed().0)?;
+        let moduli = moduli(self.context, key.level());
+        key.residues().try_for_each(|digit| self.writer.poly(&digit, &moduli))
     }
 
     /// Ends the file.
     ///
     /// # Errors
-    /// If the end cannot be written.
+    /// If a key is missing, or the end cannot be written.
     pub fn finish(self) -> Result<(), FormatError> {
-        self.writer.finish().map(drop)
+        match self.rest.front() {
+            Some(&(key_use, level)) => Err(FormatError::KeyMissing { key_use, level }),
+            None => self.writer.finish().map(drop),
+        }
     }
 }
 
@@ -60,25 +86,11 @@ pub fn encode_evaluation_keys(
     context: &Context,
     keys: &EvaluationKeys,
 ) -> Result<(), FormatError> {
-    let mut writer = EvaluationKeysWriter::new(to, context, keys.id(), keys.iter().count())?;
+    let mut request = KeyRequest::default();
+    keys.iter().for_each(|(key_use, key)| request.add(key_use, key.level()));
+    let mut writer = EvaluationKeysWriter::new(to, context, keys.id(), &request)?;
     keys.iter().try_for_each(|(key_use, key)| writer.write(key_use, key))?;
     writer.finish()
-}
-
-fn encode_one<W: Write>(
-    writer: &mut BodyWriter<W>,
-    context: &Context,
-    key_use: KeyUse,
-    key: &KeySwitchKey,
-) -> Result<(), FormatError> {
-    writer.u32(match key_use {
-        KeyUse::Relinearize => 0,
-        KeyUse::Rotate(rotation) => rotation.steps() as u32,
-    })?;
-    writer.u16(key.level().0)?;
-    writer.bytes(&key.seed().0)?;
-    let moduli = moduli(context, key.level());
-    key.residues().try_for_each(|digit| writer.poly(&digit, &moduli))
 }
 
 /// Reads keys for the parameters of `context` from a file of `len` bytes.
@@ -90,33 +102,104 @@ pub fn decode_evaluation_keys(
     len: u64,
     context: &Context,
 ) -> Result<EvaluationKeys, FormatError> {
+    decode(from, len, context, None)
+}
+
+/// As [`decode_evaluation_keys`], exactly the keys of `request`: others are refused before a residue of them is read.
+///
+/// # Errors
+/// If the file is damaged or for other parameters, lacks a key, or has one that is not asked for.
+pub fn decode_requested_keys(
+    from: impl Read,
+    len: u64,
+    context: &Context,
+    request: &KeyRequest,
+) -> Result<EvaluationKeys, FormatError> {
+    decode(from, len, context, Some(request))
+}
+
+fn decode(
+    from: impl Read,
+    len: u64,
+    context: &Context,
+    request: Option<&KeyRequest>,
+) -> Result<EvaluationKeys, FormatError> {
     let mut reader = BodyReader::new(from, len)?;
     let header = Header::read(&mut reader, Kind::EvaluationKeys)?;
     header.check_parameters(context)?;
-    let smallest = key_bytes(context, Level(0));
-    let n_keys = reader.count(smallest)?;
-    let mut keys = BTreeMap::new();
-    for _ in 0..n_keys {
-        let (key_use, key) = decode_one(&mut reader, context)?;
-        if keys.last_key_value().is_some_and(|(last, _)| *last >= key_use) {
-            return Err(bad_field("use of a key", "not in order"));
-        }
-        keys.insert(key_use, key);
-    }
+    let n_keys = reader.count(key_bytes(context, Level(0)))?;
+    let mut order = Order { wanted: request.map(|request| request.iter().collect()), last: None };
+    let keys = match header.version {
+        1 => decode_v1(&mut reader, context, n_keys, &mut order)?,
+        _ => decode_v2(&mut reader, context, n_keys, &mut order)?,
+    };
     reader.finish()?;
     Ok(EvaluationKeys::from_parts(context, header.key_id, keys))
 }
 
-/// Bytes of a file with the keys of `request`.
-pub fn evaluation_keys_len(context: &Context, request: &KeyRequest) -> u64 {
-    let one = |(_, level): (KeyUse, Level)| 4 + 2 + 32 + key_bytes(context, level);
-    HEADER_LEN as u64 + 4 + request.iter().map(one).sum::<u64>() + TRAILER
-}
+type Keys = BTreeMap<KeyUse, KeySwitchKey>;
 
-fn decode_one<R: Read>(
+/// Use and level stand before every key.
+fn decode_v1<R: Read>(
     reader: &mut BodyReader<R>,
     context: &Context,
-) -> Result<(KeyUse, KeySwitchKey), FormatError> {
+    n_keys: usize,
+    order: &mut Order,
+) -> Result<Keys, FormatError> {
+    let mut keys = BTreeMap::new();
+    for _ in 0..n_keys {
+        let (key_use, level) = order.next(entry(reader, context)?)?;
+        keys.insert(key_use, content(reader, context, level)?);
+    }
+    order.end().map(|()| keys)
+}
+
+/// Use and level of all keys stand in front.
+fn decode_v2<R: Read>(
+    reader: &mut BodyReader<R>,
+    context: &Context,
+    n_keys: usize,
+    order: &mut Order,
+) -> Result<Keys, FormatError> {
+    let entries = (0..n_keys).map(|_| order.next(entry(reader, context)?)).collect::<Result<Vec<_>, _>>()?;
+    order.end()?;
+    let rest = entries.iter().map(|&(_, level)| SEED_BYTES + key_bytes(context, level));
+    reader.expect_exactly(rest.fold(0, u64::saturating_add))?;
+    entries.into_iter().map(|(key_use, level)| Ok((key_use, content(reader, context, level)?))).collect()
+}
+
+/// Uses are strictly ascending and, if they are known, those that are wanted.
+struct Order {
+    wanted: Option<VecDeque<(KeyUse, Level)>>,
+    last: Option<KeyUse>,
+}
+
+impl Order {
+    fn next(&mut self, (key_use, level): (KeyUse, Level)) -> Result<(KeyUse, Level), FormatError> {
+        if self.last.is_some_and(|last| last >= key_use) {
+            return Err(bad_field("use of a key", "not in order"));
+        }
+        self.last = Some(key_use);
+        match self.wanted.as_mut().map(VecDeque::pop_front) {
+            Some(Some(next)) if next == (key_use, level) => {}
+            Some(Some(next)) if next.0 < key_use || next.0 == key_use && next.1 > level => {
+                return Err(FormatError::KeyMissing { key_use: next.0, level: next.1 });
+            }
+            Some(_) => return Err(FormatError::KeyNotAsked { key_use, level }),
+            None => {}
+        }
+        Ok((key_use, level))
+    }
+
+    fn end(&self) -> Result<(), FormatError> {
+        match self.wanted.as_ref().and_then(VecDeque::front) {
+            Some(&(key_use, level)) => Err(FormatError::KeyMissing { key_use, level }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn entry<R: Read>(reader: &mut BodyReader<R>, context: &Context) -> Result<(KeyUse, Level), FormatError> {
     let key_use = match reader.u32()? as usize {
         0 => KeyUse::Relinearize,
         steps if steps < context.slots() => KeyUse::Rotate(Rotation::new(steps as i64, context)),
@@ -125,14 +208,30 @@ fn decode_one<R: Read>(
     };
     let level = Level(reader.u16()?);
     context.check_level(level).map_err(|_| bad_field("level", level))?;
+    Ok((key_use, level))
+}
+
+fn content<R: Read>(
+    reader: &mut BodyReader<R>,
+    context: &Context,
+    level: Level,
+) -> Result<KeySwitchKey, FormatError> {
     let seed = PublicSeed(reader.array()?);
     reader.expect(key_bytes(context, level))?;
     let moduli = moduli(context, level);
     let digits = (0..context.params().n_digits(level))
         .map(|_| reader.poly(context.params().n(), &moduli))
         .collect::<Result<Vec<_>, _>>()?;
-    let key = KeySwitchKey::from_residues(context, level, seed, &digits);
-    Ok((key_use, key.map_err(|e| bad_field("evaluation key", e))?))
+    KeySwitchKey::from_residues(context, level, seed, &digits).map_err(|e| bad_field("evaluation key", e))
+}
+
+fn code(key_use: KeyUse) -> Result<u32, FormatError> {
+    match key_use {
+        KeyUse::Relinearize => Ok(0),
+        KeyUse::Rotate(rotation) => {
+            u32::try_from(rotation.steps()).map_err(|_| bad_field("rotation", rotation.steps()))
+        }
+    }
 }
 
 /// The towers up to `level`, then the special primes.
@@ -175,6 +274,37 @@ mod tests {
         assert_eq!(data.len() as u64, evaluation_keys_len(&context, &request(&context)));
         let read = decode_evaluation_keys(&data[..], data.len() as u64, &context).unwrap();
         assert!(read == keys(&context));
+    }
+
+    #[test]
+    fn exactly_the_keys_that_are_asked_for_are_read() {
+        let context = toy_context();
+        let mut data = Vec::new();
+        encode_evaluation_keys(&mut data, &context, &keys(&context)).unwrap();
+        assert_eq!(data.len() as u64, evaluation_keys_len(&context, &request(&context)));
+        let error = |request: &KeyRequest| {
+            // Not a residue is there: what is refused is refused before.
+            let front = &data[..HEADER_LEN + 4 + 3 * 6];
+            let read = decode_requested_keys(front, data.len() as u64, &context, request);
+            read.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        let mut more = request(&context);
+        more.add(KeyUse::Rotate(Rotation::new(2, &context)), Level(0));
+        assert_eq!(error(&more), "has no key for rotation by 2 up to level L0, which the program asks for");
+        let mut higher = request(&context);
+        higher.add(KeyUse::Relinearize, Level(3));
+        assert_eq!(
+            error(&higher),
+            "has no key for relinearization up to level L3, which the program asks for"
+        );
+        let none = KeyRequest::default();
+        let message = "has a key for relinearization up to level L2, which the program does not ask for";
+        assert_eq!(error(&none), message);
+        let len = data.len() as u64;
+        assert!(decode_requested_keys(&data[..], len, &context, &request(&context)).is_ok());
+        // A length that is not that of these keys is seen in front, too.
+        let read = decode_requested_keys(&data[..], len + 1, &context, &request(&context));
+        assert!(matches!(read, Err(FormatError::TrailingBytes { n_bytes: 1 })));
     }
 
     #[test]

@@ -15,8 +15,8 @@ use super::codec::{BodyReader, BodyWriter};
 use super::error::FormatError;
 use fhe_ckks::{Context, KeyId};
 
-/// Format version this release writes and reads.
-pub const VERSION: u16 = 1;
+/// Format version this release writes; it reads all up to it.
+pub const VERSION: u16 = 2;
 const FLAG_INSECURE: u16 = 1;
 /// Bytes of the header.
 pub const HEADER_LEN: usize = 8 + 2 + 2 + 32 + 16;
@@ -65,6 +65,8 @@ impl fmt::Display for Kind {
 pub struct Header {
     /// What the file holds.
     pub kind: Kind,
+    /// Version of its format.
+    pub version: u16,
     /// Whether the parameters are below the security bar.
     pub is_insecure: bool,
     /// Fingerprint of the parameters.
@@ -77,7 +79,8 @@ impl Header {
     /// The header of a file of `kind` for the parameters of `context`.
     pub fn of(kind: Kind, context: &Context, key_id: KeyId) -> Self {
         let params = context.params();
-        Self { kind, is_insecure: !params.is_secure(), parameters: params.fingerprint(), key_id }
+        let (is_insecure, parameters) = (!params.is_secure(), params.fingerprint());
+        Self { kind, version: VERSION, is_insecure, parameters, key_id }
     }
 
     /// Refuses a file for other parameters than those of `context`.
@@ -107,7 +110,7 @@ impl Header {
     /// If it cannot be written.
     pub fn write<W: Write>(&self, to: &mut BodyWriter<W>) -> Result<(), FormatError> {
         to.bytes(self.kind.magic())?;
-        to.u16(VERSION)?;
+        to.u16(self.version)?;
         to.u16(if self.is_insecure { FLAG_INSECURE } else { 0 })?;
         to.bytes(&self.parameters.0)?;
         to.bytes(&self.key_id.0)
@@ -124,7 +127,7 @@ impl Header {
             found => return Err(FormatError::WrongKind { found, expected }),
         }
         let version = from.u16()?;
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return Err(FormatError::UnsupportedVersion { found: version, supported: VERSION });
         }
         let flags = from.u16()?;
@@ -133,6 +136,7 @@ impl Header {
         }
         Ok(Self {
             kind: expected,
+            version,
             is_insecure: flags & FLAG_INSECURE != 0,
             parameters: Fingerprint(from.array()?),
             key_id: KeyId(from.array()?),

@@ -10,14 +10,17 @@ pub mod codec;
 mod error;
 mod evaluation_keys;
 mod header;
+mod names;
 #[cfg(test)]
 mod testing;
 
 pub use ciphertexts::{
-    Ciphertexts, Expected, Form, Role, Stored, ciphertexts_len, decode_ciphertexts, encode_ciphertexts,
+    Ciphertexts, Expected, Form, Request, Role, Stored, ciphertexts_len, decode_ciphertexts, decode_request,
+    encode_ciphertexts, names_len, read_request,
 };
 pub use error::FormatError;
 pub use evaluation_keys::{
-    EvaluationKeysWriter, decode_evaluation_keys, encode_evaluation_keys, evaluation_keys_len,
+    EvaluationKeysWriter, decode_evaluation_keys, decode_requested_keys, encode_evaluation_keys,
+    evaluation_keys_len,
 };
 pub use header::{HEADER_LEN, Header, Kind, VERSION, decode_header};

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod disk;
+mod dumps;
 pub mod memory;
 mod output;
 mod read;
@@ -12,6 +14,8 @@ mod read;
 mod write;
 
 pub use bytes::{parse_bytes, show_bytes};
+pub use disk::free_disk_bytes;
+pub use dumps::forbid_core_dumps;
 pub use output::print;
 pub use read::read_bounded;
 #[cfg(feature = "files")]

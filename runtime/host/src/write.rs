@@ -12,9 +12,11 @@ use tempfile::{Builder, NamedTempFile};
 pub enum Content {
     /// For the owner only; never replaces a file.
     Secret,
+    /// A large file that is made once; never replaces a file.
+    New,
     /// A file that begins with these bytes; replaces only files that do, too.
     Magic(&'static [u8]),
-    /// A text; replaces anything but files that begin with one of these.
+    /// A text; replaces texts only, and none that begins with one of these.
     Text {
         /// How files begin that must not be lost to a text.
         spares: &'static [&'static [u8]],
@@ -31,8 +33,8 @@ pub enum WriteError {
     /// There is no such folder.
     #[error("cannot be written: there is no folder {}", .0.display())]
     NoFolder(PathBuf),
-    /// A secret would replace a file.
-    #[error("exists already: a secret key is never overwritten")]
+    /// A key or a secret would replace a file.
+    #[error("exists already, and is never overwritten")]
     Exists,
     /// A file of another kind would be lost.
     #[error("exists and is another kind of file: it is not replaced")]
@@ -51,7 +53,10 @@ pub fn write_whole<E: From<WriteError>>(
 ) -> Result<(), E> {
     let path = &followed(path);
     match fs::metadata(path) {
-        Ok(_) if content == Content::Secret => return Err(WriteError::Exists.into()),
+        // A pipe or a device can hold nothing that would be lost.
+        Ok(found) if content == Content::Secret || content == Content::New && found.is_file() => {
+            return Err(WriteError::Exists.into());
+        }
         Ok(found) if found.is_file() => check_replaceable(path, content)?,
         Ok(found) if found.is_dir() => {
             return Err(WriteError::Io(io::Error::from(ErrorKind::IsADirectory)).into());
@@ -76,7 +81,7 @@ pub fn write_whole<E: From<WriteError>>(
     drop(buffered);
     file.as_file().sync_all().map_err(plain)?;
     match content {
-        Content::Secret => file.persist_noclobber(path).map_err(|e| match e.error.kind() {
+        Content::Secret | Content::New => file.persist_noclobber(path).map_err(|e| match e.error.kind() {
             ErrorKind::AlreadyExists => WriteError::Exists,
             _ => plain(e.error),
         })?,
@@ -105,11 +110,17 @@ fn check_replaceable(path: &Path, content: Content) -> Result<(), WriteError> {
     // What its owner may write but not read tells no kind.
     let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut first));
     let is_same_kind = match content {
-        Content::Secret => false,
+        Content::Secret | Content::New => false,
         Content::Magic(magic) => first.starts_with(magic),
-        Content::Text { spares } => !spares.iter().any(|magic| first.starts_with(magic)),
+        Content::Text { spares } => is_text(&first) && !spares.iter().any(|magic| first.starts_with(magic)),
     };
     if read.is_ok() && (first.is_empty() || is_same_kind) { Ok(()) } else { Err(WriteError::OtherKind) }
+}
+
+/// Whether a file that begins so may be a text; a character may be cut at the end.
+fn is_text(first: &[u8]) -> bool {
+    let is_utf8 = std::str::from_utf8(first).map_or_else(|e| e.error_len().is_none(), |_| true);
+    is_utf8 && !first.iter().any(|&byte| byte < b' ' && !b"\t\n\r".contains(&byte))
 }
 
 /// Writes to a pipe or device, which cannot be replaced.
@@ -177,8 +188,8 @@ fn written() -> MutexGuard<'static, Vec<PathBuf>> {
     WRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on Ctrl-C removes every file that is being written, calls `say` with the files that were written whole before, and
-/// ends the process with `code`.
+/// From now on Ctrl-C and SIGTERM remove every file that is being written, call `say` with the files that were written whole before, and
+/// end the process with `code`.
 ///
 /// # Errors
 /// If the operating system does not allow it; says what that means.
@@ -243,8 +254,11 @@ mod tests {
         fs::write(&path, "fhe-evk\n and more").unwrap();
         assert!(matches!(write(&path, MAGIC, b"magic"), Err(WriteError::OtherKind)));
         assert!(matches!(write(&path, TEXT, b"{}"), Err(WriteError::OtherKind)));
-        fs::write(&path, "{}").unwrap();
+        fs::write(&path, b"\x89PNG\r\n\x1a\n").unwrap();
+        assert!(matches!(write(&path, TEXT, b"{}"), Err(WriteError::OtherKind)));
+        fs::write(&path, "{\"Gr\u{f6}\u{df}e\"").unwrap();
         write(&path, TEXT, b"[]").unwrap();
+        assert!(matches!(write(&path, Content::New, b"keys"), Err(WriteError::Exists)));
     }
 
     #[cfg(unix)]

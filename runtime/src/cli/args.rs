@@ -99,9 +99,12 @@ pub(crate) struct Keygen {
     /// New file for the secret key; never overwritten, readable by you only
     #[arg(long, value_name = "FILE")]
     pub secret_key: PathBuf,
-    /// New file for the evaluation keys
+    /// New file for the evaluation keys; never overwritten
     #[arg(long, value_name = "FILE")]
     pub eval_keys: PathBuf,
+    /// Most bytes that the evaluation keys may take on disk, as in 2GiB
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub max_key_bytes: Option<u64>,
     #[command(flatten)]
     pub insecure: InsecureArg,
     #[command(flatten)]
@@ -151,6 +154,9 @@ pub(crate) struct Decrypt {
     /// Secret key of the client
     #[arg(long, value_name = "FILE")]
     pub secret_key: PathBuf,
+    /// The encrypted inputs that the results must answer; stale, swapped and foreign results are refused
+    #[arg(long, value_name = "FILE")]
+    pub request: Option<PathBuf>,
     #[command(flatten)]
     pub show: ShowArgs,
 }
@@ -222,6 +228,9 @@ pub(crate) struct InputArgs {
     /// Which samples of a file that holds several: 3 or 0..8
     #[arg(long, value_name = "RANGE", default_value = "0")]
     pub index: Selection,
+    /// Accept inputs far outside those the model was calibrated on
+    #[arg(long)]
+    pub any_range: bool,
 }
 
 #[derive(Debug, Args)]
@@ -231,6 +240,9 @@ pub(crate) struct SampleArgs {
     /// Which sample of the input file
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub index: usize,
+    /// Accept an input far outside those the model was calibrated on
+    #[arg(long)]
+    pub any_range: bool,
 }
 
 #[derive(Debug, Args)]
@@ -248,10 +260,14 @@ pub(crate) struct ShowArgs {
     /// How to print the result
     #[arg(long, value_enum, default_value_t = ResultFormat::Text)]
     pub format: ResultFormat,
-    /// Number of best classes to show
+    /// Show scores, rounded to what the noise leaves; keep them from the server (see docs/security.md)
+    #[arg(long)]
+    pub scores: bool,
+    /// Number of best classes to show with --scores
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub top: usize,
-    /// Show every decrypted value unrounded; such values must never reach the server (see docs/security.md)
+    /// Show every decrypted value unrounded; a file of them is for you only, and they must never reach the server (see
+    /// docs/security.md)
     #[arg(long)]
     pub raw: bool,
     /// Write the result to a file instead

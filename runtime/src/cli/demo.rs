@@ -8,6 +8,7 @@ use fhe_secret::SeedSource;
 
 use super::args::{Demo, Infer, TextFormat};
 use super::error::CliError;
+use super::prediction::Prediction;
 use super::program::{Program, insecurity};
 use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
@@ -32,11 +33,15 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
             trial.run(&input.tensor, &mut seeds, &bar)
         })
         .collect::<Result<Vec<Outcome>, TrialError>>()?;
-    let labels: Vec<_> = inputs.iter().map(|input| input.label).collect();
     let scores: Vec<_> = outcomes.iter().map(|outcome| outcome.decrypted.clone()).collect();
     let seconds: f64 = outcomes.iter().map(|outcome| outcome.eval_seconds).sum();
     report_profile(&args.run, &Profile::joined(outcomes.into_iter().map(|o| o.profile).collect()))?;
-    show::show(&program.interface, &scores, &labels, &args.show)?;
+    let shown: Vec<_> = inputs
+        .iter()
+        .zip(&scores)
+        .map(|(input, raw)| show::Shown { raw, label: input.label, name: Some(&input.name) })
+        .collect();
+    show::show(&program.interface, &shown, &args.show)?;
     if !quiet {
         eprintln!("evaluated in {:.2} s per input", seconds / inputs.len() as f64);
     }
@@ -82,9 +87,9 @@ pub fn run_demo(
     let mut seeds = SeedSource::os();
     let trial = Trial::new(program, Options { memory, n_evaluations: 1 }, &mut seeds)?;
     let outcome = trial.run(tensor, &mut seeds, observer)?;
-    let predictions =
-        show::predictions(trial.interface(), std::slice::from_ref(&outcome.decrypted), &[label], 5);
-    let table: String = predictions.iter().map(show::text).collect();
+    let shown = show::Shown { raw: &outcome.decrypted, label, name: None };
+    let predictions = show::predictions(trial.interface(), &[shown], Some(5));
+    let table: String = predictions.iter().map(Prediction::text).collect();
     let text = format!("{table}\n{}", summary(program, &trial, &outcome));
     let json = serde_json::json!({
         "predictions": predictions,

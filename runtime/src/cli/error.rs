@@ -7,6 +7,7 @@ use fhe_bytecode::codec::DecodeError;
 use fhe_ckks::CkksError;
 use fhe_client::ClientError;
 use fhe_diagnostics::remedy;
+use fhe_host::show_bytes;
 use fhe_input::InputError;
 use fhe_machine::VmError;
 
@@ -23,6 +24,14 @@ pub enum CliError {
     /// An input image or tensor.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// An input that the program does not take.
+    #[error("{}: {cause}", path.display())]
+    Sample {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: ClientError,
+    },
     /// The client's side.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -73,6 +82,16 @@ pub enum CliError {
         /// The file.
         path: PathBuf,
     },
+    /// Keys that take too much.
+    #[error("the evaluation keys take {}, but {why} {}", show_bytes(*needed), show_bytes(*allowed))]
+    KeyBytes {
+        /// Bytes of the file.
+        needed: u64,
+        /// Bytes that may be taken.
+        allowed: u64,
+        /// Who allows no more.
+        why: &'static str,
+    },
     /// Standard output is gone.
     #[error("cannot write the result")]
     Output(#[from] std::io::Error),
@@ -96,6 +115,14 @@ impl CliError {
         match self {
             Self::File(error) => error.kind.help(),
             Self::Input(error) => remedy::input(&error.kind),
+            Self::Sample { cause: ClientError::OutOfRange { .. }, .. }
+            | Self::Client(ClientError::OutOfRange { .. }) => {
+                "give bytes from 0 to 255 for pictures, or numbers as the model takes them; --any-range insists"
+            }
+            Self::Sample { .. } => "give an input of the model's shape",
+            Self::KeyBytes { .. } => {
+                "allow more with --max-key-bytes, make room, or compile for fewer rotations"
+            }
             Self::Client(ClientError::WrongParameters { .. }) => {
                 "make keys for this program with `fhe-run keygen`"
             }

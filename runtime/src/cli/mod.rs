@@ -23,6 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use fhe_bytecode::text::harmless_lines;
 use fhe_diagnostics::{chain, complain, remedy};
 
 use self::args::{Cli, Command, TextFormat};
@@ -62,12 +63,16 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         .num_threads(usize::from(cli.threads.unwrap_or(0)))
         .build_global()
         .map_err(|e| CliError::Threads(e.to_string()))?;
+    if !matches!(cli.command, Command::Eval(_) | Command::Info(_)) {
+        // All others hold secrets, if only for a moment.
+        fhe_host::forbid_core_dumps();
+    }
     let quiet = cli.quiet;
     match &cli.command {
         Command::Keygen(args) => steps::keygen(args, quiet),
         Command::Encrypt(args) => steps::encrypt(args, quiet),
         Command::Eval(args) => steps::eval(args, quiet),
-        Command::Decrypt(args) => steps::decrypt(args),
+        Command::Decrypt(args) => steps::decrypt(args, quiet),
         Command::Infer(args) => demo::infer(args, quiet),
         Command::Demo(args) => demo::demo(args, quiet),
         Command::Bench(args) => bench::bench(args, quiet),
@@ -95,7 +100,7 @@ pub fn command() -> clap::Command {
 fn sum_up(format: TextFormat, quiet: bool, words: &str, fields: &serde_json::Value) -> Result<(), CliError> {
     match format {
         TextFormat::Json => return print(&show::pretty(fields)),
-        TextFormat::Text if !quiet => eprintln!("{words}"),
+        TextFormat::Text if !quiet => eprintln!("{}", harmless_lines(words)),
         TextFormat::Text => {}
     }
     Ok(())
@@ -103,5 +108,5 @@ fn sum_up(format: TextFormat, quiet: bool, words: &str, fields: &serde_json::Val
 
 /// Writes a result to standard output.
 fn print(text: &str) -> Result<(), CliError> {
-    Ok(fhe_host::print(&format!("{text}\n"))?)
+    Ok(fhe_host::print(&format!("{}\n", harmless_lines(text)))?)
 }

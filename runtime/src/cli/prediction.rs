@@ -1,69 +1,114 @@
-//! Decrypted scores as a table, as JSON or as a NumPy array.
+//! An answer as a line, a table or JSON, and raw values as a NumPy array.
 
 use comfy_table::{CellAlignment, Table};
+use fhe_bytecode::Interface;
+use fhe_client::{Answer, label};
 use npyz::WriterBuilder;
 
-/// Scores of one input, best first, rounded for showing.
+/// What is shown of one answer.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub(crate) struct Prediction {
-    /// The best classes.
+    /// Name of the sample, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The best class, or the best classes with their scores.
     pub top: Vec<Class>,
+    /// Softmax of the scores in steps of a tenth; nothing for a single score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Whether the error may have exchanged the best class with another.
+    pub undecided: bool,
+    /// Scores that are not to be trusted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Doubted>,
     /// The true class, if the input file told it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
 }
 
-/// One class and its score.
+/// One class.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub(crate) struct Class {
     /// Position in the output vector.
     pub index: usize,
     /// Label, or the position where the program has no labels.
     pub label: String,
-    /// Rounded score.
-    pub score: f64,
+    /// Rounded score, where scores are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+}
+
+/// A score that is not to be trusted.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub(crate) struct Doubted {
+    /// Position in the output vector.
+    pub index: usize,
+    /// Label of the class.
+    pub label: String,
+    /// What is wrong, for programs.
+    pub doubt: &'static str,
+    /// What is wrong, for people.
+    pub reason: String,
 }
 
 impl Prediction {
-    /// The `n_top` best of `scores`, rounded to `decimals` digits after the point.
-    pub(crate) fn new(scores: &[f64], labels: &[String], n_top: usize, decimals: u32) -> Self {
-        let mut order: Vec<usize> = (0..scores.len()).collect();
-        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-        let unit = 10f64.powi(decimals as i32);
-        let class = |&index: &usize| Class {
+    /// The best class; with `n_top` the best classes with their scores.
+    pub(crate) fn new(interface: &Interface, answer: &Answer, n_top: Option<usize>) -> Self {
+        let class = |index: usize| Class {
             index,
-            label: label_of(labels, index),
-            // Adding zero turns minus zero into zero.
-            score: (scores[index] * unit).round() / unit + 0.0,
+            label: label(interface, index),
+            score: n_top.map(|_| answer.scores[index]),
         };
-        Self { top: order.iter().take(n_top).map(class).collect(), expected: None }
+        let doubts = answer.doubts.iter().map(|doubt| Doubted {
+            index: doubt.index,
+            label: label(interface, doubt.index),
+            doubt: doubt.kind.code(),
+            reason: doubt.kind.to_string(),
+        });
+        Self {
+            name: None,
+            top: answer.top(n_top.unwrap_or(1)).into_iter().map(class).collect(),
+            confidence: answer.confidence,
+            undecided: answer.is_undecided,
+            doubts: doubts.collect(),
+            expected: None,
+        }
+    }
+
+    /// For people: a line, or a table where there are scores.
+    pub(crate) fn text(&self) -> String {
+        let mut lines = Vec::new();
+        let name = self.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
+        let best = self.top.first().map_or(String::new(), |class| class.label.clone());
+        let confidence = self.confidence.map_or(String::new(), |part| format!(", confidence {part}"));
+        lines.push(format!("{name}{best}{confidence}"));
+        if self.top.iter().any(|class| class.score.is_some()) {
+            lines.push(self.table());
+        }
+        if self.undecided && self.confidence.is_some() {
+            lines.push("undecided: another class is within the error".to_owned());
+        }
+        lines.extend(
+            self.doubts.iter().map(|d| format!("doubtful: the score of {} is {}", d.label, d.reason)),
+        );
+        lines.extend(self.expected.iter().map(|expected| format!("true class: {expected}")));
+        lines.join("\n")
     }
 
     /// A table of rank, class and score.
-    pub(crate) fn to_table(&self) -> String {
+    fn table(&self) -> String {
         let mut table = Table::new();
         table.load_style(comfy_table::presets::UTF8_BORDERS_ONLY);
         table.set_header(["", "class", "score"]);
         for (rank, class) in self.top.iter().enumerate() {
-            table.add_row([(rank + 1).to_string(), class.label.clone(), class.score.to_string()]);
+            let score = class.score.map_or(String::new(), |score| score.to_string());
+            let mark = if self.doubts.iter().any(|d| d.index == class.index) { " (doubtful)" } else { "" };
+            table.add_row([(rank + 1).to_string(), class.label.clone(), format!("{score}{mark}")]);
         }
         if let Some(column) = table.column_mut(2) {
             column.set_cell_alignment(CellAlignment::Right);
         }
         table.to_string()
-    }
-}
-
-/// The label of a class, or its number.
-pub(crate) fn label_of(labels: &[String], index: usize) -> String {
-    labels.get(index).cloned().unwrap_or_else(|| index.to_string())
-}
-
-/// Digits after the point that an absolute error of `error` leaves meaningful.
-pub(crate) fn decimals_for_error(error: f64) -> u32 {
-    match error.is_finite() && error > 0.0 {
-        true => (-error.log10()).floor().clamp(0.0, 6.0) as u32,
-        false => 2,
     }
 }
 
@@ -80,28 +125,6 @@ pub(crate) fn to_npy(rows: &[Vec<f64>]) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn best_classes_come_first_and_rounded() {
-        let labels = ["a".to_owned(), "b".to_owned()];
-        assert_eq!(Prediction::new(&[-0.001], &labels, 1, 1).to_table().matches('-').count(), 0);
-        let prediction = Prediction::new(&[0.123, 2.987, -1.0], &labels, 2, 1);
-        let top: Vec<_> = prediction.top.iter().map(|c| (c.label.as_str(), c.score)).collect();
-        assert_eq!(top, [("b", 3.0), ("a", 0.1)]);
-        assert!(prediction.to_table().contains("class"));
-    }
-
-    #[test]
-    fn class_without_label_shows_its_number() {
-        assert_eq!(Prediction::new(&[1.0], &[], 5, 0).top[0].label, "0");
-    }
-
-    #[test]
-    fn rounding_follows_the_predicted_error() {
-        for (error, decimals) in [(0.5, 0), (0.03, 1), (1e-3, 3), (1e-12, 6), (f64::NAN, 2), (0.0, 2)] {
-            assert_eq!(decimals_for_error(error), decimals, "{error}");
-        }
-    }
 
     #[test]
     fn npy_has_one_row_per_input() {

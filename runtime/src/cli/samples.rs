@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fhe_bytecode::Interface;
-use fhe_client::prepare;
+use fhe_client::{prepare, prepare_unchecked};
 use fhe_input::{ImageShape, InputError, read_samples};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -11,17 +11,18 @@ use rand_core::{RngCore, SeedableRng};
 use super::args::{InputArgs, SampleArgs};
 use super::error::CliError;
 
-/// One input and, if its file tells it, its true class.
+/// One input, its name and, if its file tells it, its true class.
 pub(crate) struct Sample {
     pub tensor: Vec<f64>,
     pub label: Option<usize>,
+    pub name: String,
 }
 
 /// The selected samples of all given files.
 pub(crate) fn load(interface: &Interface, args: &InputArgs) -> Result<Vec<Sample>, CliError> {
     let mut all = Vec::new();
     for path in &args.inputs {
-        all.extend(load_file(interface, path, args.index.0.clone())?);
+        all.extend(load_file(interface, path, args.index.0.clone(), args.any_range)?);
     }
     Ok(all)
 }
@@ -30,9 +31,9 @@ pub(crate) fn load(interface: &Interface, args: &InputArgs) -> Result<Vec<Sample
 pub(crate) fn load_one(interface: &Interface, args: &SampleArgs) -> Result<Sample, CliError> {
     let index = args.index;
     match args.input.as_deref() {
-        None => Ok(Sample { tensor: random_tensor(interface), label: None }),
+        None => Ok(Sample { tensor: random_tensor(interface), label: None, name: "random".to_owned() }),
         Some(path) => {
-            let mut samples = load_file(interface, path, index..index.saturating_add(1))?;
+            let mut samples = load_file(interface, path, index..index.saturating_add(1), args.any_range)?;
             Ok(samples.remove(0))
         }
     }
@@ -42,13 +43,19 @@ fn load_file(
     interface: &Interface,
     path: &Path,
     range: std::ops::Range<usize>,
+    any_range: bool,
 ) -> Result<Vec<Sample>, CliError> {
     let shape = interface.input_layout().shape();
     let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
     let samples = read_samples(path, shape)?;
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let sample = |index| {
         let raw = samples.raw(index).map_err(|kind| InputError { path: path.to_path_buf(), kind })?;
-        Ok(Sample { tensor: prepare(interface, raw)?, label: samples.label(index) })
+        let prepare = if any_range { prepare_unchecked } else { prepare };
+        let tensor =
+            prepare(interface, raw).map_err(|cause| CliError::Sample { path: path.into(), cause })?;
+        let name = if samples.len() > 1 { format!("{file}#{index}") } else { file.clone() };
+        Ok(Sample { tensor, label: samples.label(index), name })
     };
     // The first error ends it, so a range far beyond the file costs nothing.
     range.map(sample).collect()

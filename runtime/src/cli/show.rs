@@ -1,15 +1,20 @@
-//! Showing decrypted results: rounded top classes by default, everything only when asked for.
+//! Showing decrypted results: the class by default, rounded scores or everything only when asked for.
 
 use std::path::Path;
 
 use fhe_bytecode::Interface;
+use fhe_client::{Answer, Resolution, label};
 use fhe_host::Content;
 
 use super::args::{ResultFormat, ShowArgs};
 use super::error::CliError;
-use super::prediction::{Prediction, decimals_for_error, label_of, to_npy};
+use super::prediction::{Prediction, to_npy};
 use super::{complain, print};
 use crate::store::write_atomically;
+
+/// What machine formats with scores carry along.
+const SCORES_WARNING: &str =
+    "scores are decrypted values: sent back to the server, they give the secret key away (docs/security.md)";
 
 /// Refuses a combination of options before any work is done.
 pub(crate) fn check_args(args: &ShowArgs) -> Result<(), CliError> {
@@ -19,63 +24,72 @@ pub(crate) fn check_args(args: &ShowArgs) -> Result<(), CliError> {
     }
 }
 
-/// Shows or writes the scores of each input, with its true class where known.
-pub(crate) fn show(
-    interface: &Interface,
-    scores: &[Vec<f64>],
-    labels: &[Option<usize>],
-    args: &ShowArgs,
-) -> Result<(), CliError> {
+/// What there is to show of one input.
+pub(crate) struct Shown<'a> {
+    /// Every digit of the scores.
+    pub raw: &'a [f64],
+    /// The true class, if it is known.
+    pub label: Option<usize>,
+    /// Name of the sample.
+    pub name: Option<&'a str>,
+}
+
+/// Shows or writes the results of all inputs.
+pub(crate) fn show(interface: &Interface, all: &[Shown<'_>], args: &ShowArgs) -> Result<(), CliError> {
     if args.raw {
-        complain("warning: unrounded decrypted values must never reach the server (docs/security.md)");
+        complain(
+            "warning: unrounded decrypted values give the secret key away to whoever has them and the results: \
+             they must never reach the server (docs/security.md)",
+        );
     }
-    let predictions = predictions(interface, scores, labels, args.top);
+    let predictions = predictions(interface, all, args.scores.then_some(args.top));
+    let scores = || -> Vec<Vec<f64>> { all.iter().map(|shown| shown.raw.to_vec()).collect() };
     let text = match (args.format, args.raw) {
-        (ResultFormat::Text, false) => predictions.iter().map(text).collect::<Vec<_>>().join("\n"),
-        (ResultFormat::Text, true) => scores.iter().map(|row| raw_text(row)).collect::<Vec<_>>().join("\n"),
-        (ResultFormat::Json, false) => pretty(&serde_json::json!({ "predictions": predictions })),
-        (ResultFormat::Json, true) => {
-            pretty(&serde_json::json!({ "predictions": predictions, "scores": scores }))
+        (ResultFormat::Text, false) => {
+            predictions.iter().map(Prediction::text).collect::<Vec<_>>().join("\n")
         }
+        (ResultFormat::Text, true) => {
+            all.iter().map(|shown| raw_text(shown.raw)).collect::<Vec<_>>().join("\n")
+        }
+        (ResultFormat::Json, false) if !args.scores => {
+            pretty(&serde_json::json!({ "predictions": predictions }))
+        }
+        (ResultFormat::Json, false) => pretty(&serde_json::json!({
+            "predictions": predictions,
+            "unit": Resolution::of(interface).unit(),
+            "warning": SCORES_WARNING,
+        })),
+        (ResultFormat::Json, true) => pretty(&serde_json::json!({
+            "predictions": predictions,
+            "scores": scores(),
+            "warning": SCORES_WARNING,
+        })),
         (ResultFormat::Npy, _) => {
             let path = args.result_file.as_deref().ok_or(CliError::NpyNeedsRaw)?;
-            return write(path, Content::Magic(b"\x93NUMPY"), &to_npy(scores)?);
+            return write(path, Content::Secret, &to_npy(&scores())?);
         }
     };
+    let content = if args.raw { Content::Secret } else { fhe_diagnostics::TEXT };
     match &args.result_file {
-        Some(path) => write(path, fhe_diagnostics::TEXT, format!("{text}\n").as_bytes()),
+        Some(path) => write(path, content, format!("{text}\n").as_bytes()),
         None => print(&text),
     }
 }
 
-/// The best classes of each input, rounded to what the predicted error supports.
-pub(crate) fn predictions(
-    interface: &Interface,
-    scores: &[Vec<f64>],
-    labels: &[Option<usize>],
-    n_top: usize,
-) -> Vec<Prediction> {
-    let spec = interface.spec();
-    let decimals = decimals_for_error(spec.prediction.max_abs_error);
-    let one = |(row, label): (&Vec<f64>, &Option<usize>)| {
-        let mut prediction = Prediction::new(row, &spec.output.labels, n_top, decimals);
-        prediction.expected = label.map(|label| label_of(&spec.output.labels, label));
+/// What is shown of each input; with `n_top` that many classes with their rounded scores.
+pub(crate) fn predictions(interface: &Interface, all: &[Shown<'_>], n_top: Option<usize>) -> Vec<Prediction> {
+    let one = |shown: &Shown<'_>| {
+        let mut prediction = Prediction::new(interface, &Answer::new(interface, shown.raw), n_top);
+        prediction.expected = shown.label.map(|class| label(interface, class));
+        prediction.name = shown.name.map(str::to_owned);
         prediction
     };
-    scores.iter().zip(labels).map(one).collect()
+    all.iter().map(one).collect()
 }
 
-/// A table, with the true class below it where known.
-pub(crate) fn text(prediction: &Prediction) -> String {
-    match &prediction.expected {
-        Some(expected) => format!("{}\ntrue class: {expected}", prediction.to_table()),
-        None => prediction.to_table(),
-    }
-}
-
-/// Indented JSON.
+/// Indented JSON; what a terminal would obey is escaped as JSON escapes it.
 pub(crate) fn pretty(value: &serde_json::Value) -> String {
-    format!("{value:#}")
+    fhe_bytecode::text::harmless_json(&format!("{value:#}"))
 }
 
 fn raw_text(row: &[f64]) -> String {

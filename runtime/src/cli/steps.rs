@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fhe_ckks::{Context, key_request};
 use fhe_client::{Client, ClientError};
-use fhe_files::{Ciphertexts, Expected, Kind, Stored};
+use fhe_files::{Ciphertexts, Expected, Kind, Stored, evaluation_keys_len};
 use fhe_host::WriteError;
 use fhe_host::memory::peak_rss_bytes;
 use fhe_host::show_bytes;
@@ -18,7 +18,7 @@ use super::error::CliError;
 use super::program::{Contract, Program};
 use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
-use super::{samples, show, sum_up};
+use super::{complain, samples, show, sum_up};
 use crate::store::{self, FileError, FileErrorKind};
 
 /// Makes a secret key and evaluation keys.
@@ -26,19 +26,25 @@ pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
     let program = Contract::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
     different(&args.secret_key, &args.eval_keys)?;
-    if args.secret_key.exists() {
+    for path in [&args.secret_key, &args.eval_keys].into_iter().filter(|path| path.is_file()) {
         let kind = FileErrorKind::Write(WriteError::Exists);
-        return Err(FileError { path: args.secret_key.clone(), kind }.into());
+        return Err(FileError { path: path.clone(), kind }.into());
     }
     let context = Context::new(program.interface.params().clone())?;
+    let request = key_request(&context, &*program.interface);
+    check_key_bytes(args, evaluation_keys_len(&context, &request), request.len(), quiet)?;
     let mut seeds = SeedSource::os();
     let key = SecretKey::generate(&context, &mut seeds)?;
-    let request = key_request(&context, &*program.interface);
     let bar = Bar::new("making keys", quiet);
     let mut progress = |part| bar.set(part, format!("of {} keys", request.len()));
     store::generate_evaluation_keys(&args.eval_keys, &context, &key, &request, &mut seeds, &mut progress)?;
     drop(bar);
-    store::write_secret_key(&args.secret_key, &context, &key)?;
+    let written = store::write_secret_key(&args.secret_key, &context, &key, program.interface.program());
+    if let Err(error) = written {
+        // Evaluation keys without their secret are of no use; they are ours, made just now.
+        let _ = std::fs::remove_file(&args.eval_keys);
+        return Err(error.into());
+    }
     let (n_keys, bytes) =
         (request.len(), std::fs::metadata(&args.eval_keys).map_or(0, |metadata| metadata.len()));
     let words = format!(
@@ -58,6 +64,20 @@ pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
     sum_up(args.summary.format, quiet, &words, &fields)
 }
 
+/// Says what the keys take before they are made, and refuses what is too much.
+fn check_key_bytes(args: &Keygen, needed: u64, n_keys: usize, quiet: bool) -> Result<(), CliError> {
+    if !quiet {
+        eprintln!("{n_keys} evaluation keys will take {} on disk", show_bytes(needed));
+    }
+    if let Some(allowed) = args.max_key_bytes.filter(|allowed| *allowed < needed) {
+        return Err(CliError::KeyBytes { needed, allowed, why: "--max-key-bytes allows" });
+    }
+    match fhe_host::free_disk_bytes(&args.eval_keys).filter(|free| *free < needed) {
+        Some(allowed) => Err(CliError::KeyBytes { needed, allowed, why: "the disk has" }),
+        None => Ok(()),
+    }
+}
+
 /// Encrypts inputs.
 pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
     let program = Contract::load(&args.program)?;
@@ -69,7 +89,8 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
         .map(|input| Ok(client.encrypt(&input.tensor, &mut seeds)?.into_iter().map(Stored::Seeded).collect()))
         .collect::<Result<Vec<Vec<Stored>>, ClientError>>()?;
     let n_samples = samples.len();
-    let ciphertexts = Ciphertexts { key_id: client.key().id(), samples };
+    let names = inputs.iter().map(|input| input.name.clone()).collect();
+    let ciphertexts = Ciphertexts { names, ..Ciphertexts::new(client.key().id(), samples) };
     store::write_ciphertexts(&args.output, &context, &Expected::input(&program.interface), &ciphertexts)?;
     let words = format!("{}: {n_samples} encrypted input(s)", args.output.display());
     let fields = json!({ "output": args.output, "inputs": n_samples, "key": client.key().id().to_string() });
@@ -88,12 +109,14 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     let context = Context::new(program.checked.params().clone())?;
     let memory = memory_budget(&args.run);
     check_memory(&program.checked, memory)?;
-    let inputs = store::read_ciphertexts(&args.ciphertexts, &context, &Expected::input(&program.interface))?;
+    let (inputs, request) =
+        store::read_inputs(&args.ciphertexts, &context, &Expected::input(&program.interface))?;
     let key_id = store::read_header(&args.eval_keys, Kind::EvaluationKeys)?.key_id;
     if inputs.key_id != key_id {
         return Err(VmError::WrongKey { found: inputs.key_id, expected: key_id }.into());
     }
-    let keys = store::read_evaluation_keys(&args.eval_keys, &context)?;
+    let wanted = key_request(&context, &program.checked);
+    let keys = store::read_evaluation_keys(&args.eval_keys, &context, &wanted)?;
     let n_evaluations = inputs.samples.len();
     let options = Options { memory, n_evaluations };
     let model = Model::new(&program.checked, context.clone(), options)?;
@@ -111,7 +134,8 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     }
     let seconds: f64 = profiles.iter().map(|profile| profile.total_seconds).sum();
     report_profile(&args.run, &Profile::joined(profiles))?;
-    let ciphertexts = Ciphertexts { key_id, samples: results };
+    let request = Some(request.hash);
+    let ciphertexts = Ciphertexts { key_id, samples: results, names: inputs.names, request };
     store::write_ciphertexts(&args.output, &context, &Expected::result(&program.interface), &ciphertexts)?;
     let words = format!(
         "{}: {n_evaluations} encrypted result(s), evaluated in {seconds:.2} s",
@@ -128,16 +152,26 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
 }
 
 /// Decrypts results.
-pub(crate) fn decrypt(args: &Decrypt) -> Result<(), CliError> {
+pub(crate) fn decrypt(args: &Decrypt, quiet: bool) -> Result<(), CliError> {
     show::check_args(&args.show)?;
     let program = Contract::load(&args.program)?;
     let (context, client) = client(&program, &args.secret_key)?;
     let results =
         store::read_ciphertexts(&args.ciphertexts, &context, &Expected::result(&program.interface))?;
+    let refused = |kind| FileError { path: args.ciphertexts.clone(), kind };
     if results.key_id != client.key().id() {
         let kind = FileErrorKind::WrongKey { found: results.key_id, expected: client.key().id() };
-        return Err(FileError { path: args.ciphertexts.clone(), kind }.into());
+        return Err(refused(kind).into());
     }
+    match &args.request {
+        Some(path) => {
+            let request = store::read_request(path, &context, &Expected::input(&program.interface))?;
+            results.check_answers(&request).map_err(|error| refused(error.into()))?;
+        }
+        None if quiet => {}
+        None => complain("note: the result was not compared with a request; --request FILE does"),
+    }
+    let names = results.names;
     let scores = results
         .samples
         .into_iter()
@@ -146,8 +180,12 @@ pub(crate) fn decrypt(args: &Decrypt) -> Result<(), CliError> {
             client.decrypt_raw(&sample)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let labels = vec![None; scores.len()];
-    show::show(&program.interface, &scores, &labels, &args.show)
+    let shown: Vec<_> = scores
+        .iter()
+        .enumerate()
+        .map(|(i, raw)| show::Shown { raw, label: None, name: names.get(i).map(String::as_str) })
+        .collect();
+    show::show(&program.interface, &shown, &args.show)
 }
 
 /// Refuses one file for two purposes.
@@ -161,7 +199,14 @@ fn different(a: &Path, b: &Path) -> Result<(), CliError> {
 
 fn client(program: &Contract, secret_key: &Path) -> Result<(Arc<Context>, Client), CliError> {
     let context = Context::new(program.interface.params().clone())?;
-    let key = store::read_secret_key(secret_key, &context)?;
+    let (key, made_for) = store::read_secret_key(secret_key, &context)?;
+    if let Some(other) = made_for.filter(|made_for| *made_for != program.interface.program()) {
+        complain(&format!(
+            "warning: {}: was made for program {other}, and is used with {}, of the same parameters",
+            secret_key.display(),
+            program.interface.program()
+        ));
+    }
     let client = Client::new(program.interface.clone(), context.clone(), key)?;
     Ok((context, client))
 }

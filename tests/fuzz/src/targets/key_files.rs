@@ -110,7 +110,7 @@ fn memory_bound(len: usize) -> usize {
 impl SecretKeys {
     pub(super) fn new() -> Self {
         Self(Seed::new(|data, _, context, key| {
-            data.extend_from_slice(&encode_secret_key(context, key).expect("a file"));
+            data.extend_from_slice(&encode_secret_key(context, key, Fingerprint([7; 32])).expect("a file"));
         }))
     }
 }
@@ -124,7 +124,8 @@ impl Target for SecretKeys {
     }
 
     fn read(&self, input: &[u8]) -> Option<(SecretKey, usize)> {
-        Some((outcome(decode_secret_key(input, &self.0.sound(input.len()).context))?, input.len()))
+        let read = decode_secret_key(input, &self.0.sound(input.len()).context);
+        Some((outcome(read)?.0, input.len()))
     }
 
     fn memory_bound(&self, len: usize) -> usize {
@@ -216,7 +217,8 @@ impl CiphertextFiles {
             let samples = (0..2)
                 .map(|_| vec![Stored::Seeded(fresh()), Stored::Full(fresh().expand(context))])
                 .collect();
-            let ciphertexts = Ciphertexts { key_id: key.id(), samples };
+            let names = vec!["one".to_owned(), "two".to_owned()];
+            let ciphertexts = Ciphertexts { names, ..Ciphertexts::new(key.id(), samples) };
             encode_ciphertexts(data, context, &expected, &ciphertexts).expect("a file");
         }))
     }

@@ -1,0 +1,143 @@
+//! What a decrypted result says, with no digit that it must not show.
+
+use fhe_bytecode::text::harmless;
+use fhe_bytecode::{Interface, Interval};
+
+use super::resolution::Resolution;
+
+/// The confidence is told in so many steps.
+const CONFIDENCE_STEPS: f64 = 10.0;
+/// Part of what the modulus holds, beyond which a score may have wrapped around.
+const WRAP_PART: f64 = 0.5;
+
+/// A decrypted result: the class, a coarse confidence, and rounded scores for who asks for them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The best class: its position in the output.
+    pub class: usize,
+    /// Its label, or its position where the program has no labels.
+    pub label: String,
+    /// Softmax of the rounded scores, rounded down to tenths; none for a single score.
+    pub confidence: Option<f64>,
+    /// Whether the error may have exchanged the best class with another.
+    pub is_undecided: bool,
+    /// Scores in the order of the output, rounded to `unit`.
+    pub scores: Vec<f64>,
+    /// What scores are rounded to, a power of ten.
+    pub unit: f64,
+    /// What is wrong with scores, in the order of the output.
+    pub doubts: Vec<Doubt>,
+}
+
+/// Why a score is not to be trusted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Doubt {
+    /// The score's position in the output.
+    pub index: usize,
+    /// What is wrong.
+    pub kind: DoubtKind,
+}
+
+/// What is wrong with a score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DoubtKind {
+    /// No score of the calibration lay there.
+    Uncalibrated(Interval),
+    /// The modulus holds values up to this; what exceeds it comes back as another number.
+    MayHaveWrapped(f64),
+}
+
+impl DoubtKind {
+    /// A word for machines.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Uncalibrated(_) => "outside-calibration",
+            Self::MayHaveWrapped(_) => "may-have-wrapped",
+        }
+    }
+}
+
+impl std::fmt::Display for DoubtKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Uncalibrated(range) => write!(f, "outside the calibrated scores {range}"),
+            Self::MayHaveWrapped(limit) => {
+                write!(f, "may have wrapped around: the modulus holds ±{limit:.3}")
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// What raw scores say, with no digit below the noise.
+    pub fn new(interface: &Interface, raw: &[f64]) -> Self {
+        let resolution = Resolution::of(interface);
+        let scores: Vec<f64> = raw.iter().map(|&score| resolution.round(score)).collect();
+        let class = best(raw);
+        let others = || (0..scores.len()).filter(|&i| i != class);
+        let lead = others().map(|i| scores[class] - scores[i]).fold(f64::INFINITY, f64::min);
+        let doubts = raw.iter().enumerate().filter_map(|(index, &score)| {
+            doubt(interface, &resolution, score).map(|kind| Doubt { index, kind })
+        });
+        Self {
+            class,
+            label: label(interface, class),
+            confidence: (scores.len() > 1).then(|| confidence(&scores, class)),
+            is_undecided: !(lead > resolution.doubt()),
+            doubts: doubts.collect(),
+            unit: resolution.unit(),
+            scores,
+        }
+    }
+
+    /// Positions of the `n` best classes: the best one, then by rounded score, equal ones in the order of the output.
+    pub fn top(&self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.scores.len()).collect();
+        // The order of equal scores must not tell what rounding hides.
+        order.sort_by(|&a, &b| {
+            (b == self.class).cmp(&(a == self.class)).then(self.scores[b].total_cmp(&self.scores[a]))
+        });
+        order.truncate(n);
+        order
+    }
+
+    /// What is wrong with one score.
+    pub fn doubt(&self, index: usize) -> Option<DoubtKind> {
+        self.doubts.iter().find(|doubt| doubt.index == index).map(|doubt| doubt.kind)
+    }
+}
+
+/// The label of a class, or its position; what a terminal would obey is spelled out.
+pub fn label(interface: &Interface, class: usize) -> String {
+    interface.output().labels.get(class).map_or_else(|| class.to_string(), |label| harmless(label))
+}
+
+fn best(scores: &[f64]) -> usize {
+    (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(b.cmp(&a))).unwrap_or(0)
+}
+
+/// Softmax of rounded scores, in coarse steps, down.
+fn confidence(scores: &[f64], class: usize) -> f64 {
+    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weight = |score: f64| (score - top).exp();
+    let part = weight(scores[class]) / scores.iter().copied().map(weight).sum::<f64>();
+    if part.is_finite() { (part * CONFIDENCE_STEPS).floor() / CONFIDENCE_STEPS } else { 0.0 }
+}
+
+fn doubt(interface: &Interface, resolution: &Resolution, score: f64) -> Option<DoubtKind> {
+    let limit = largest_value(interface);
+    // Written so that what is no number is doubted.
+    if !(score.abs() <= WRAP_PART * limit) {
+        return Some(DoubtKind::MayHaveWrapped(limit));
+    }
+    let range = interface.output().range?;
+    let slack = resolution.unit().max(interface.spec().prediction.max_abs_error);
+    let wide = Interval { low: range.low - slack, high: range.high + slack };
+    (!wide.contains(score)).then_some(DoubtKind::Uncalibrated(range))
+}
+
+/// Half the modulus of the output, in units of a score.
+pub fn largest_value(interface: &Interface) -> f64 {
+    let bits = interface.params().log2_q_at(interface.output_level()) - interface.output_scale().log2();
+    (bits - 1.0).exp2()
+}

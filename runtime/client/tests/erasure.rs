@@ -1,0 +1,127 @@
+//! What was secret is gone from the process's memory once it is dropped.
+#![cfg(target_os = "linux")]
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use fhe_bytecode::codec::{DEFAULT_LIMIT, decode};
+use fhe_bytecode::params::ntt_primes_near;
+use fhe_bytecode::{Interface, Layout, LayoutId, Level, Packing, ParamsSpec, Scale};
+use fhe_ckks::Context;
+use fhe_client::{Client, decode_secret_key, encode_secret_key};
+use fhe_ring::NttForm;
+use fhe_ring::Poly;
+use fhe_secret::{SecretKey, SeedSource};
+use zeroize::Zeroize;
+
+/// What a pattern is hidden behind, so that the search does not find itself.
+const MASK: u8 = 0xa5;
+/// Where patterns begin: an allocator writes into the first bytes of what is freed.
+const START: usize = 1000;
+
+/// Bytes that nobody may find.
+struct Hidden {
+    what: &'static str,
+    masked: Vec<u8>,
+}
+
+impl Hidden {
+    fn new(what: &'static str, bytes: impl Iterator<Item = u8>) -> Self {
+        Self { what, masked: bytes.map(|byte| byte ^ MASK).collect() }
+    }
+
+    fn words(what: &'static str, words: &[u64]) -> Self {
+        Self::new(what, words[START..START + 6].iter().flat_map(|word| word.to_le_bytes()))
+    }
+
+    fn doubles(what: &'static str, values: &[f64]) -> Self {
+        Self::new(what, values[START..START + 6].iter().flat_map(|value| value.to_le_bytes()))
+    }
+
+    fn is_in(&self, memory: &[u8]) -> bool {
+        let first = self.masked[0] ^ MASK;
+        memory.windows(self.masked.len()).any(|window| {
+            window[0] == first && window.iter().zip(&self.masked).all(|(byte, masked)| byte ^ MASK == *masked)
+        })
+    }
+}
+
+/// Which of the patterns are in the writable memory of this process.
+fn found(patterns: &[Hidden]) -> Vec<&'static str> {
+    const CHUNK: usize = 1 << 20;
+    const OVERLAP: usize = 64;
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let memory = File::open("/proc/self/mem").unwrap();
+    let mut buffer = vec![0; CHUNK + OVERLAP];
+    let mut seen = Vec::new();
+    for line in maps.lines().filter(|line| line.contains(" rw") && !line.contains("[v")) {
+        let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
+        let [start, end] = [start, end].map(|text| u64::from_str_radix(text, 16).unwrap());
+        let mut at = start;
+        while at < end {
+            let len = ((end - at) as usize).min(buffer.len());
+            if memory.read_exact_at(&mut buffer[..len], at).is_ok() {
+                seen.extend(patterns.iter().filter(|p| p.is_in(&buffer[..len])).map(|p| p.what));
+            }
+            at += CHUNK as u64;
+        }
+    }
+    // What the search itself has copied is not to be found by the next one.
+    buffer.zeroize();
+    seen.sort_unstable();
+    seen.dedup();
+    seen
+}
+
+/// The golden interface at a ring of degree 2^12, so that polynomials are large enough for the pool.
+fn interface() -> Arc<Interface> {
+    let golden = include_bytes!("../../../tests/golden/v2.fhebc");
+    let mut spec = decode(golden, DEFAULT_LIMIT).unwrap().interface().spec().clone();
+    let towers = ntt_primes_near(40f64.exp2(), 12, 2, &[]).unwrap();
+    let special_primes = ntt_primes_near(41f64.exp2(), 12, 1, &towers).unwrap();
+    spec.params = ParamsSpec { log_n: 12, towers, special_primes, digit_size: 1, insecure: true, toy: false };
+    let layout = Layout::vector(Packing::Packed, 2048, 1, 2048).unwrap();
+    spec.layouts = vec![layout.spec().clone()];
+    (spec.input.layout, spec.output.layout) = (LayoutId(0), LayoutId(0));
+    (spec.input.level, spec.output_level) = (Level(1), Level(1));
+    (spec.input.scale, spec.output_scale) = (Scale::from_log2(30.0), Scale::from_log2(30.0));
+    spec.input.preprocessing = Default::default();
+    spec.output.labels = Vec::new();
+    spec.rotation_keys = Vec::new();
+    (spec.relin_level, spec.conjugation_level) = (None, None);
+    Arc::new(Interface::new(spec).unwrap())
+}
+
+#[test]
+fn dropped_secrets_are_not_in_memory() {
+    let interface = interface();
+    let context = Context::new(interface.params().clone()).unwrap();
+    let mut seeds = SeedSource::deterministic(5);
+    let key = SecretKey::generate(&context, &mut seeds).unwrap();
+    let relinearization = key.relin_key(&context, Level(1), &mut seeds).unwrap();
+    let tensor: Vec<f64> = (0..2048).map(|i| f64::from(i) / 2048.0).collect();
+    let mut patterns = vec![
+        Hidden::new("coefficients", key.coeffs()[START..START + 48].iter().map(|&c| c as u8)),
+        Hidden::new("bytes of the file", key.coeffs()[START..START + 48].iter().map(|&c| (c + 1) as u8)),
+    ];
+    let file = encode_secret_key(&context, &key, interface.program()).unwrap();
+    let (key, _) = decode_secret_key(&file, &context).unwrap();
+    let client = Client::new(interface, context.clone(), key).unwrap();
+    let fresh = client.encrypt(&tensor, &mut seeds).unwrap()[0].expand(&context);
+    let raw = client.decrypt_raw(std::slice::from_ref(&fresh)).unwrap();
+    patterns.push(Hidden::doubles("scores", &raw));
+    let answer = client.decrypt(std::slice::from_ref(&fresh)).unwrap();
+    let mut message: Poly<NttForm> = client.key().decrypt_poly(&context, &fresh).unwrap();
+    patterns.push(Hidden::words("decrypted polynomial", message.data()));
+    let mut coefficients = context.encoder().centered(message.clone());
+    patterns.push(Hidden::doubles("decrypted coefficients", &coefficients));
+    // The search can tell: all of them are there now.
+    assert_eq!(found(&patterns).len(), patterns.len(), "{:?}", found(&patterns));
+    message.zeroize();
+    coefficients.zeroize();
+    drop((file, client, raw, coefficients, message));
+    let left = found(&patterns);
+    assert!(left.is_empty(), "still in memory: {left:?}");
+    drop((relinearization, answer, tensor));
+}

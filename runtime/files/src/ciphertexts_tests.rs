@@ -1,0 +1,130 @@
+//! Ciphertext files survive, and what does not fit is refused.
+
+use super::super::testing::{check_damage, toy_context, toy_key};
+use super::*;
+use fhe_secret::SeedSource;
+
+const PROGRAM: Fingerprint = Fingerprint([7; 32]);
+
+fn expected() -> Expected {
+    let scale = Scale::from_log2(20.0);
+    Expected { program: PROGRAM, role: Role::Input, n_ciphertexts: 2, level: Level(2), scale }
+}
+
+fn ciphertexts(context: &Context) -> Ciphertexts {
+    let key = toy_key(context, 1);
+    let mut seeds = SeedSource::deterministic(2);
+    let values = vec![0.5; context.slots()];
+    let plain = context.encoder().encode(&values, expected().scale, expected().level).unwrap();
+    let mut seeded = || key.encrypt(context, &plain, &mut seeds).unwrap();
+    let full = Stored::Full(seeded().expand(context));
+    let samples = vec![vec![Stored::Seeded(seeded()), full]];
+    let names = vec!["one\u{1b}[1m".to_owned()];
+    Ciphertexts { names, ..Ciphertexts::new(key.id(), samples) }
+}
+
+fn encoded(context: &Context) -> Vec<u8> {
+    let mut data = Vec::new();
+    encode_ciphertexts(&mut data, context, &expected(), &ciphertexts(context)).unwrap();
+    data
+}
+
+#[test]
+fn ciphertexts_survive_the_file() {
+    let context = toy_context();
+    let data = encoded(&context);
+    let read = decode_ciphertexts(&data[..], data.len() as u64, &context, &expected()).unwrap();
+    assert_eq!(read.names, ["one\\u{1b}[1m"]);
+    assert_eq!(Ciphertexts { names: ciphertexts(&context).names, ..read }, ciphertexts(&context));
+}
+
+#[test]
+fn lengths_are_known_before_anything_is_written() {
+    let context = toy_context();
+    let expected = Expected { n_ciphertexts: 1, ..expected() };
+    let [sample] = &ciphertexts(&context).samples[..] else { panic!("one sample") };
+    for (stored, form) in sample.iter().zip([Form::Seeded, Form::Full]) {
+        for n_samples in [0, 1, 3] {
+            let samples = vec![vec![stored.clone()]; n_samples];
+            let all = Ciphertexts::new(ciphertexts(&context).key_id, samples);
+            let mut data = Vec::new();
+            encode_ciphertexts(&mut data, &context, &expected, &all).unwrap();
+            let least = ciphertexts_len(&context, &expected, n_samples, form);
+            assert_eq!(data.len() as u64, least);
+            let names = vec!["x".repeat(300); n_samples];
+            data.clear();
+            encode_ciphertexts(&mut data, &context, &expected, &Ciphertexts { names, ..all }).unwrap();
+            assert_eq!(data.len() as u64, least + names_len(n_samples));
+        }
+    }
+}
+
+/// Reading under another expectation gives an error that says so.
+fn check_refused(change: impl FnOnce(&mut Expected), message: &str) {
+    let context = toy_context();
+    let data = encoded(&context);
+    let mut other = expected();
+    change(&mut other);
+    let error = decode_ciphertexts(&data[..], data.len() as u64, &context, &other).unwrap_err().to_string();
+    assert!(error.contains(message), "{error}");
+}
+
+#[test]
+fn ciphertexts_of_another_program_role_level_scale_or_count_are_refused() {
+    check_refused(|e| e.program = Fingerprint([8; 32]), "was made for program 0707070707070707");
+    check_refused(|e| e.role = Role::Result, "holds encrypted input, but encrypted result is needed");
+    check_refused(|e| e.level = Level(1), "level is L2");
+    check_refused(|e| e.scale = Scale::from_log2(21.0), "scale is 1048576");
+    check_refused(|e| e.n_ciphertexts = 1, "number of ciphertexts is 2");
+}
+
+#[test]
+fn any_change_is_refused() {
+    let context = toy_context();
+    check_damage(&encoded(&context), |data| {
+        decode_ciphertexts(data, data.len() as u64, &context, &expected()).map(drop)
+    });
+}
+
+/// A file of results that answer `request`.
+fn answer(context: &Context, request: Fingerprint) -> Vec<u8> {
+    let expected = Expected { role: Role::Result, ..expected() };
+    let file = Ciphertexts { request: Some(request), ..ciphertexts(context) };
+    let mut data = Vec::new();
+    encode_ciphertexts(&mut data, context, &expected, &file).unwrap();
+    data
+}
+
+#[test]
+fn results_answer_one_request() {
+    let context = toy_context();
+    let data = encoded(&context);
+    let request = read_request(&data[..], data.len() as u64, &context, &expected()).unwrap();
+    let (inputs, again) = decode_request(&data[..], data.len() as u64, &context, &expected()).unwrap();
+    assert_eq!((request, inputs.request), (again, None));
+    let role = Expected { role: Role::Result, ..expected() };
+    let read = |data: &[u8]| decode_ciphertexts(data, data.len() as u64, &context, &role).unwrap();
+    let results = read(&answer(&context, request.hash));
+    results.check_answers(&request).unwrap();
+    let stale = read(&answer(&context, Fingerprint([1; 32])));
+    assert!(matches!(stale.check_answers(&request), Err(FormatError::WrongRequest { .. })));
+    let more = Request { n_samples: 2, ..request };
+    let error = results.check_answers(&more).unwrap_err();
+    assert!(matches!(error, FormatError::WrongSamples { found: 1, expected: 2 }));
+    let old = Ciphertexts { request: None, ..results };
+    assert!(matches!(old.check_answers(&request), Err(FormatError::NoRequest)));
+}
+
+#[test]
+fn names_are_none_or_one_for_each_and_bounded() {
+    let context = toy_context();
+    let write = |names: Vec<String>| {
+        let mut data = Vec::new();
+        let file = Ciphertexts { names, ..ciphertexts(&context) };
+        encode_ciphertexts(&mut data, &context, &expected(), &file)?;
+        decode_ciphertexts(&data[..], data.len() as u64, &context, &expected()).map(|file| file.names)
+    };
+    assert_eq!(write(Vec::new()).unwrap(), Vec::<String>::new());
+    assert_eq!(write(vec!["é".repeat(200)]).unwrap(), ["é".repeat(127)]);
+    assert!(write(vec!["a".to_owned(), "b".to_owned()]).is_err());
+}

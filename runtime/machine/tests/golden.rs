@@ -1,0 +1,150 @@
+//! Golden files of keys, inputs and results: of every version that was ever written, the reader of today makes the scores
+//! of that day.
+//!
+//! `tests/golden/files-vN` belongs to the program `tests/golden/vN.fhebc`. Files of older versions are never written again.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fhe_bytecode::codec::{DEFAULT_LIMIT, decode};
+use fhe_bytecode::{CheckedProgram, Level};
+use fhe_ckks::{Context, EvaluationKeys, Evaluator, KeyRequest, KeyUse, Rotation, key_request};
+use fhe_client::{Client, decode_secret_key, encode_secret_key};
+use fhe_files::{
+    Ciphertexts, Expected, Stored, VERSION, decode_evaluation_keys, decode_request, encode_ciphertexts,
+    encode_evaluation_keys,
+};
+use fhe_machine::{Cancel, Input, Model, Options, Session, Silent};
+use fhe_secret::{SecretKey, SeedSource};
+
+const N_SAMPLES: usize = 2;
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(name)
+}
+
+fn read(name: &str) -> Vec<u8> {
+    std::fs::read(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn program(version: u16) -> CheckedProgram {
+    decode(&read(&format!("v{version}.fhebc")), DEFAULT_LIMIT).unwrap()
+}
+
+fn tensor(sample: usize) -> Vec<f64> {
+    (0..128).map(|i| ((i * 37 + 11 * sample) % 101) as f64 / 101.0 - 0.5).collect()
+}
+
+/// Keys that are enough to be used, not to evaluate: a golden file is small.
+fn few_keys(context: &Context) -> KeyRequest {
+    let mut request = KeyRequest::default();
+    request.add(KeyUse::Relinearize, Level(0));
+    request.add(KeyUse::Rotate(Rotation::new(3, context)), Level(1));
+    request.add(KeyUse::Rotate(Rotation::conjugation(context)), Level(0));
+    request
+}
+
+#[test]
+#[ignore = "rewrites golden files: cargo xtask golden"]
+fn write_files() {
+    assert!(std::env::var_os("FHEC_WRITE_GOLDEN").is_some());
+    let program = program(VERSION);
+    let interface = Arc::new(program.interface());
+    let context = Context::new(program.params().clone()).unwrap();
+    let mut seeds = SeedSource::deterministic(u64::from(VERSION));
+    let key = SecretKey::generate(&context, &mut seeds).unwrap();
+    let folder = format!("files-v{VERSION}");
+    std::fs::create_dir_all(path(&folder)).unwrap();
+    let write = |name: &str, data: &[u8]| std::fs::write(path(&format!("{folder}/{name}")), data).unwrap();
+    write("me.key", &encode_secret_key(&context, &key, interface.program()).unwrap());
+    let mut data = Vec::new();
+    let few = key.evaluation_keys(&context, &few_keys(&context), &mut seeds).unwrap();
+    encode_evaluation_keys(&mut data, &context, &few).unwrap();
+    write("me.evk", &data);
+    let all = key.evaluation_keys(&context, &key_request(&context, &program), &mut seeds).unwrap();
+    let client = Client::new(interface.clone(), context.clone(), key).unwrap();
+    let fresh: Vec<Vec<_>> =
+        (0..N_SAMPLES).map(|i| client.encrypt(&tensor(i), &mut seeds).unwrap()).collect();
+    let model = Model::new(&program, context.clone(), Options { memory: 1 << 40, n_evaluations: 1 }).unwrap();
+    let session = Session::new(Arc::new(model), Arc::new(all)).unwrap();
+    let evaluate = |fresh: &Vec<fhe_ckks::SeededCiphertext>| {
+        let input = fresh.iter().map(|ct| ct.expand(&context)).collect();
+        let input = Input::new(&context, client.key().id(), input);
+        session.evaluate(input, &Cancel::default(), &Silent).unwrap().0
+    };
+    let results = fresh.iter().map(|s| evaluate(s).into_iter().map(Stored::Full).collect()).collect();
+    let inputs = fresh.into_iter().map(|s| s.into_iter().map(Stored::Seeded).collect()).collect();
+    let file = |name: &str, samples, request, expected: Expected| {
+        let names = (0..N_SAMPLES).map(|i| format!("sample {i}")).collect();
+        let file = Ciphertexts { names, request, ..Ciphertexts::new(client.key().id(), samples) };
+        let mut data = Vec::new();
+        let request = encode_ciphertexts(&mut data, &context, &expected, &file).unwrap();
+        write(name, &data);
+        Some(request.hash)
+    };
+    let request = file("in.ct", inputs, None, Expected::input(&interface));
+    file("out.ct", results, request, Expected::result(&interface));
+}
+
+fn keys(version: u16, context: &Context) -> EvaluationKeys {
+    let data = read(&format!("files-v{version}/me.evk"));
+    decode_evaluation_keys(&data[..], data.len() as u64, context).unwrap()
+}
+
+#[test]
+fn golden_files_of_every_version_decrypt() {
+    for version in 1..=VERSION {
+        let program = program(version);
+        let interface = Arc::new(program.interface());
+        let context = Context::new(program.params().clone()).unwrap();
+        let data = read(&format!("files-v{version}/me.key"));
+        let (key, made_for) = decode_secret_key(&data, &context).unwrap();
+        assert_eq!(made_for, (version > 1).then(|| interface.program()));
+        let client = Client::new(interface.clone(), context.clone(), key).unwrap();
+        let open = |name: &str, expected: &Expected| {
+            let data = read(&format!("files-v{version}/{name}"));
+            let (file, request) = decode_request(&data[..], data.len() as u64, &context, expected).unwrap();
+            assert_eq!((file.key_id, file.samples.len()), (client.key().id(), N_SAMPLES));
+            assert_eq!(file.names.len(), if version > 1 { N_SAMPLES } else { 0 });
+            (file, request)
+        };
+        let (inputs, request) = open("in.ct", &Expected::input(&interface));
+        let (results, _) = open("out.ct", &Expected::result(&interface));
+        assert_eq!(results.check_answers(&request).is_ok(), version > 1);
+        let [inputs, results] = [inputs, results].map(|file| -> Vec<Vec<_>> {
+            let sample = |s: Vec<Stored>| s.into_iter().map(|ct| ct.expand(&context)).collect();
+            file.samples.into_iter().map(sample).collect()
+        });
+        let clear = fhe_bytecode::ClearProgram::new(&program);
+        for (i, (input, result)) in inputs.iter().zip(&results).enumerate() {
+            let slots = [client.key().decrypt(&context, &input[0]).unwrap()];
+            let found = interface.input_layout().gather(&slots);
+            assert!(tensor(i).iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-4), "input {i}");
+            let expected = clear.run(&tensor(i), &mut ()).unwrap();
+            let found = client.decrypt_raw(result).unwrap();
+            let worst = expected.iter().zip(found.iter()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-2, "version {version}, result {i}: off by {worst}");
+        }
+        rotated(&context, &keys(version, &context), &client);
+    }
+}
+
+/// Every key of the golden file does what it is for.
+fn rotated(context: &Arc<Context>, keys: &EvaluationKeys, client: &Client) {
+    let few = few_keys(context);
+    assert_eq!(keys.missing(&few), None);
+    assert_eq!(keys.id(), client.key().id());
+    let scale = client.interface().input().scale;
+    let values: Vec<f64> = (0..context.slots()).map(|i| (i % 17) as f64 / 17.0).collect();
+    let plain = context.encoder().encode(&values, scale, Level(0)).unwrap();
+    let fresh = client.key().encrypt(context, &plain, &mut SeedSource::deterministic(9)).unwrap();
+    let evaluator = Evaluator::new(context);
+    let steps: BTreeMap<KeyUse, Level> = few.iter().collect();
+    assert_eq!(steps.len(), 3);
+    let turned =
+        evaluator.rotate(&fresh.expand(context), Rotation::new(3, context), keys.rotations()).unwrap();
+    let found = client.key().decrypt(context, &turned).unwrap();
+    let n = values.len();
+    assert!((0..n).all(|i| (found[i] - values[(i + 3) % n]).abs() < 1e-2));
+}

@@ -1,0 +1,189 @@
+//! Nothing from the other party hurts: what is shown, what belongs together, what is refused before work.
+
+use std::path::Path;
+use std::process::Command;
+
+use fhe_bytecode::{CheckedProgram, Interval, Packing, ProgramSpec, codec};
+
+use super::toy::toy_program;
+use super::{Folder, json};
+
+/// A folder whose program is changed, with keys and a result.
+fn changed(change: impl FnOnce(&mut ProgramSpec)) -> Folder {
+    let folder = Folder::new(Packing::Packed);
+    let mut spec = toy_program(Packing::Packed).spec().clone();
+    change(&mut spec);
+    let program = CheckedProgram::new(spec).unwrap();
+    std::fs::write(folder.path("toy.fhebc"), codec::encode(&program)).unwrap();
+    folder.with_keys()
+}
+
+fn stderr(folder: &Folder, args: &str) -> String {
+    String::from_utf8(folder.run(args).stderr).unwrap()
+}
+
+#[test]
+fn scores_need_a_flag_and_carry_a_warning() {
+    let folder = changed(|spec| spec.prediction.max_abs_error = 1e-300).with_result();
+    let args = "decrypt toy.fhebc out.ct --secret-key me.key";
+    let shown = json(&folder.ok(&format!("{args} --format json")));
+    assert!(shown["predictions"][0]["top"][0].get("score").is_none(), "{shown}");
+    assert!(shown["predictions"][0]["confidence"].is_f64());
+    assert_eq!(shown["predictions"][0]["name"], "in.csv#0");
+    let shown = json(&folder.ok(&format!("{args} --format json --scores")));
+    assert!(shown["warning"].as_str().unwrap().contains("secret key"));
+    let unit = shown["unit"].as_f64().unwrap();
+    // N = 1024 at scale 2^25: the author's 1e-300 does not count, eight deviations of a fresh error do.
+    assert_eq!(unit, 1e-4);
+    for class in shown["predictions"][0]["top"].as_array().unwrap() {
+        let steps = class["score"].as_f64().unwrap() / unit;
+        assert!((steps - steps.round()).abs() < 1e-6, "{class}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn raw_values_are_for_the_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new(Packing::Packed).with_keys().with_result();
+    let args = "decrypt toy.fhebc out.ct --secret-key me.key --raw --format json --result raw.json";
+    assert!(stderr(&folder, args).contains("give the secret key away"));
+    let mode = std::fs::metadata(folder.path("raw.json")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    folder.fails(args, 1, "never overwritten");
+}
+
+#[test]
+fn results_answer_the_request_or_are_refused() {
+    let folder = Folder::new(Packing::Packed).with_keys().with_result();
+    let decrypt = |request: &str| format!("decrypt toy.fhebc out.ct --secret-key me.key --request {request}");
+    folder.ok(&decrypt("in.ct"));
+    // The same inputs, encrypted again, are another request.
+    folder.ok("encrypt toy.fhebc in.csv --index 0..2 --secret-key me.key -o again.ct");
+    folder.fails(&decrypt("again.ct"), 1, "answers request");
+    folder.fails(&decrypt("out.ct"), 1, "holds encrypted result, but encrypted input is needed");
+}
+
+#[test]
+fn a_key_remembers_its_program() {
+    let folder = changed(|spec| spec.origin.model = "one".to_owned());
+    let other = codec::encode(&toy_program(Packing::Packed));
+    std::fs::write(folder.path("other.fhebc"), other).unwrap();
+    let encrypt = |program: &str| format!("encrypt {program} in.csv --secret-key me.key -o in.ct");
+    assert!(!stderr(&folder, &encrypt("toy.fhebc")).contains("was made for program"));
+    assert!(stderr(&folder, &encrypt("other.fhebc")).contains("was made for program"));
+}
+
+#[test]
+fn inputs_far_outside_are_refused_unless_insisted_on() {
+    let folder = changed(|spec| spec.input.range = Some(Interval { low: -0.1, high: 0.1 }));
+    let encrypt = "encrypt toy.fhebc in.csv --secret-key me.key -o in.ct";
+    folder.fails(encrypt, 1, "the model was calibrated on inputs in [-0.1, 0.1]");
+    folder.fails(encrypt, 1, "--any-range insists");
+    folder.ok(&format!("{encrypt} --any-range"));
+    folder.fails("infer toy.fhebc in.csv --insecure", 1, "calibrated on inputs");
+}
+
+#[test]
+fn scores_outside_the_calibrated_ones_are_marked_in_every_format() {
+    let folder = changed(|spec| spec.output.range = Some(Interval { low: 90.0, high: 91.0 })).with_result();
+    let args = "decrypt toy.fhebc out.ct --secret-key me.key";
+    assert!(folder.ok(args).contains("is outside the calibrated scores [90, 91]"));
+    assert!(folder.ok(&format!("{args} --scores")).contains("(doubtful)"));
+    let shown = json(&folder.ok(&format!("{args} --format json")));
+    assert_eq!(shown["predictions"][0]["doubts"][0]["doubt"], "outside-calibration");
+}
+
+#[test]
+fn keys_are_budgeted_before_work_and_never_replaced() {
+    let folder = Folder::new(Packing::Packed).with_keys();
+    let before = std::fs::read(folder.path("me.evk")).unwrap();
+    let keygen = |keys: &str, rest: &str| {
+        format!("keygen toy.fhebc --secret-key new.key --eval-keys {keys} --insecure {rest}")
+    };
+    folder.fails(&keygen("me.evk", ""), 1, "exists already");
+    assert_eq!(std::fs::read(folder.path("me.evk")).unwrap(), before);
+    folder.fails(&keygen("new.evk", "--max-key-bytes 1KiB"), 1, "--max-key-bytes allows 1.0 KiB");
+    assert!(!folder.path("new.key").exists() && !folder.path("new.evk").exists());
+    let said = stderr(&folder, &keygen("new.evk", ""));
+    let bytes = std::fs::metadata(folder.path("new.evk")).unwrap().len();
+    assert!(said.contains(&format!("will take {} on disk", fhe_host::show_bytes(bytes))), "{said}");
+}
+
+#[test]
+fn eval_refuses_keys_that_the_program_does_not_ask_for() {
+    let folder = Folder::new(Packing::Packed).with_keys().with_result();
+    let hw = codec::encode(&toy_program(Packing::Hw));
+    std::fs::write(folder.path("hw.fhebc"), hw).unwrap();
+    folder.ok("encrypt hw.fhebc in.csv --secret-key me.key -o hw.ct");
+    let output = folder.run("eval hw.fhebc hw.ct --eval-keys me.evk -o x.ct");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("ask for") || said.contains("asks for"), "{said}");
+}
+
+#[test]
+fn control_characters_never_reach_a_terminal() {
+    let evil = "\u{1b}[2J\u{9b}31m\u{202e}";
+    let folder = changed(|spec| {
+        spec.output.labels = vec![evil.to_owned(); 5];
+        spec.origin.model = evil.to_owned();
+        spec.layers.iter_mut().for_each(|layer| layer.name = evil.to_owned());
+    });
+    std::fs::rename(folder.path("in.csv"), folder.path("\u{1b}in.csv")).unwrap();
+    let line = format!("encrypt toy.fhebc {}in.csv --secret-key me.key -o in.ct", '\u{1b}');
+    folder.ok(&line);
+    folder.ok("eval toy.fhebc in.ct --eval-keys me.evk -o out.ct");
+    for args in [
+        "decrypt toy.fhebc out.ct --secret-key me.key --scores",
+        "decrypt toy.fhebc out.ct --secret-key me.key --format json",
+        "info toy.fhebc",
+        "info toy.fhebc --format json",
+        "bench toy.fhebc --runs 1 --insecure --profile",
+        "infer none\u{1b}.csv in.csv",
+    ] {
+        let output = folder.run(args);
+        for bytes in [output.stdout, output.stderr] {
+            let text = String::from_utf8(bytes).unwrap();
+            let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!text.contains(obeyed), "{args}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn text_outputs_replace_no_file_of_another_kind() {
+    let folder = Folder::new(Packing::Packed).with_keys().with_result();
+    std::fs::write(folder.path("photo.png"), b"\x89PNG\r\n\x1a\n and more").unwrap();
+    for file in ["me.evk", "me.key", "toy.fhebc", "photo.png"] {
+        let before = std::fs::read(folder.path(file)).unwrap();
+        let decrypt = format!("decrypt toy.fhebc out.ct --secret-key me.key --result {file}");
+        folder.fails(&decrypt, 1, "exists");
+        let bench = format!("bench toy.fhebc --runs 1 --warmup 0 --insecure --profile {file}");
+        folder.fails(&bench, 1, "exists");
+        assert!(std::fs::read(folder.path(file)).unwrap() == before, "{file}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn termination_leaves_no_half_written_file() {
+    let folder = Folder::new(Packing::Hw);
+    let is_temporary = |path: &Path| path.extension().is_some_and(|ending| ending == "tmp");
+    let temporary = || {
+        let entries = std::fs::read_dir(folder.path(".")).unwrap();
+        entries.filter(|entry| is_temporary(&entry.as_ref().unwrap().path())).count()
+    };
+    let mut keygen = Command::new(env!("CARGO_BIN_EXE_fhe-run"))
+        .current_dir(folder.path("."))
+        .args("keygen toy.fhebc --secret-key me.key --eval-keys me.evk --insecure --quiet".split(' '))
+        .spawn()
+        .unwrap();
+    while temporary() == 0 && keygen.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Command::new("kill").args(["-TERM", &keygen.id().to_string()]).status().unwrap();
+    let code = keygen.wait().unwrap().code();
+    assert_eq!(temporary(), 0);
+    assert!(code == Some(130) && !folder.path("me.key").exists() || code == Some(0), "{code:?}");
+}
