@@ -31,6 +31,8 @@ enum Step {
     Asan,
     /// Readers and scalar arithmetic under Miri (nightly, miri)
     Miri,
+    /// Readers under coverage-guided fuzzing (nightly, a C++ compiler)
+    Guided,
     /// Mutants of checker and readers (cargo-mutants)
     Mutants,
     /// Known weaknesses of dependencies (cargo-deny and its database)
@@ -62,7 +64,7 @@ impl Step {
         let (program, args): (&str, &[&str]) = match self {
             Self::Known | Self::Security => ("python3", &["--version"]),
             Self::Timing => return true,
-            Self::Asan => ("cargo", &["+nightly", "--version"]),
+            Self::Asan | Self::Guided => ("cargo", &["+nightly", "--version"]),
             Self::Miri => ("cargo", &["+nightly", "miri", "--version"]),
             Self::Mutants => ("cargo", &["mutants", "--version"]),
             Self::Advisories => ("cargo", &["deny", "--version"]),
@@ -95,10 +97,46 @@ impl Step {
                 workspace::run("cargo", &test, &[("RUSTFLAGS", "-Zsanitizer=address"), BUILD])
             }
             Self::Miri => miri(),
+            Self::Guided => guided(),
             Self::Mutants => workspace::run("cargo", &["mutants"], &[]),
             Self::Advisories => workspace::run("cargo", &["deny", "check", "advisories"], &[]),
         }
     }
+}
+
+/// Coverage counters and comparisons, as libFuzzer wants them.
+const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1";
+
+/// Each reader for a minute, from the golden files on; what is found beyond them stays under `target`.
+fn guided() -> io::Result<()> {
+    let manifest = "tests/fuzz/guided/Cargo.toml";
+    let targets: [(&str, &[&str]); 5] = [
+        ("program", &["tests/golden"]),
+        ("interface", &["tests/golden"]),
+        ("secret_key", &["tests/golden/files-v1", "tests/golden/files-v2"]),
+        ("evaluation_keys", &["tests/golden/files-v1", "tests/golden/files-v2"]),
+        ("ciphertexts", &["tests/golden/files-v1", "tests/golden/files-v2"]),
+    ];
+    for (target, seeds) in targets {
+        let found = format!("target/evidence/corpus-{target}");
+        std::fs::create_dir_all(workspace::root().join(&found))?;
+        let run = [
+            "+nightly",
+            "run",
+            "--release",
+            "--target",
+            TARGET,
+            "--manifest-path",
+            manifest,
+            "--bin",
+            target,
+        ];
+        let how = ["--", "-max_total_time=60", "-timeout=5", "-rss_limit_mb=1024", "-max_len=65536", &found];
+        workspace::run("cargo", &[&run[..], &how, seeds].concat(), &[("RUSTFLAGS", COVERAGE), BUILD])?;
+    }
+    Ok(())
 }
 
 /// The tests that Miri can run in minutes: small sizes, no vectors.

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use fhe_bytecode::codec::{self, DEFAULT_LIMIT};
 use fhe_bytecode::params::{ParamsSpec, primes::ntt_primes_below};
 use fhe_bytecode::{
-    CheckedProgram, Codebook, CodebookId, CtRange, Instruction, LayerId, LayerSpec, LayoutId, LayoutSpec,
-    Level, LinearMap, LinearOp, LinearTerm, MapId, Op, Pairing, Plan, ProgramSpec, Rotation, Scale, Shape,
-    Split, Tensor, TensorData, TensorId,
+    CheckedProgram, Codebook, CodebookId, CtRange, Fingerprint, Instruction, Interface, InterfaceSpec,
+    LayerId, LayerSpec, LayoutId, LayoutSpec, Level, LinearMap, LinearOp, LinearTerm, MapId, Op, Pairing,
+    Plan, ProgramSpec, Rotation, Scale, Shape, Split, Tensor, TensorData, TensorId,
 };
 
 #[path = "../../../tests/fuzz/src/memory.rs"]
@@ -24,6 +24,7 @@ const MOST_TIME: Duration = Duration::from_secs(1);
 
 /// Judges a program: what it costs, and a part of what the checker says if it must be refused.
 fn check(name: &str, program: ProgramSpec, expected: Option<&str>) {
+    as_an_interface(name, &program);
     let start = Instant::now();
     let (result, bytes) = memory::peak_during(|| CheckedProgram::new(program).map(drop));
     let time = start.elapsed();
@@ -39,6 +40,28 @@ fn check(name: &str, program: ProgramSpec, expected: Option<&str>) {
             assert!(message.len() < 1 << 16, "{name}: an error of {} bytes", message.len());
         }
     }
+}
+
+/// What a client sees of the same program costs as little, whether it is refused or not.
+fn as_an_interface(name: &str, program: &ProgramSpec) {
+    let spec = InterfaceSpec {
+        program: Fingerprint([7; 32]),
+        params: program.params.clone(),
+        origin: program.origin.clone(),
+        input: program.input.clone(),
+        output: program.output.clone(),
+        output_level: Level(0),
+        output_scale: program.input.scale,
+        layouts: program.layouts.clone(),
+        rotation_keys: program.rotation_keys.clone(),
+        relin_level: program.relin_level,
+        conjugation_level: program.conjugation_level,
+        prediction: program.prediction.clone(),
+    };
+    let start = Instant::now();
+    let (_, bytes) = memory::peak_during(|| Interface::new(spec).map(|i| i.key_bytes()));
+    assert!(bytes <= MOST_BYTES, "{name} as an interface: {bytes} bytes");
+    assert!(start.elapsed() <= MOST_TIME, "{name} as an interface: {:?}", start.elapsed());
 }
 
 /// A program of the largest ring that hands its input out; `layouts[0]` is that of both.

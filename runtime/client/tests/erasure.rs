@@ -106,6 +106,7 @@ fn dropped_secrets_are_not_in_memory() {
         Hidden::new("bytes of the file", key.coeffs()[START..START + 48].iter().map(|&c| (c + 1) as u8)),
     ];
     let file = encode_secret_key(&context, &key, interface.program()).unwrap();
+    drop(key);
     let (key, _) = decode_secret_key(&file, &context).unwrap();
     let client = Client::new(interface, context.clone(), key).unwrap();
     let fresh = client.encrypt(&tensor, &mut seeds).unwrap()[0].expand(&context);

@@ -57,11 +57,11 @@ fn write_files() {
     let folder = format!("files-v{VERSION}");
     std::fs::create_dir_all(path(&folder)).unwrap();
     let write = |name: &str, data: &[u8]| std::fs::write(path(&format!("{folder}/{name}")), data).unwrap();
-    write("me.key", &encode_secret_key(&context, &key, interface.program()).unwrap());
+    write("secret-key.bin", &encode_secret_key(&context, &key, interface.program()).unwrap());
     let mut data = Vec::new();
     let few = key.evaluation_keys(&context, &few_keys(&context), &mut seeds).unwrap();
     encode_evaluation_keys(&mut data, &context, &few).unwrap();
-    write("me.evk", &data);
+    write("evaluation-keys.bin", &data);
     let all = key.evaluation_keys(&context, &key_request(&context, &program), &mut seeds).unwrap();
     let client = Client::new(interface.clone(), context.clone(), key).unwrap();
     let fresh: Vec<Vec<_>> =
@@ -83,12 +83,12 @@ fn write_files() {
         write(name, &data);
         Some(request.hash)
     };
-    let request = file("in.ct", inputs, None, Expected::input(&interface));
-    file("out.ct", results, request, Expected::result(&interface));
+    let request = file("inputs.bin", inputs, None, Expected::input(&interface));
+    file("results.bin", results, request, Expected::result(&interface));
 }
 
 fn keys(version: u16, context: &Context) -> EvaluationKeys {
-    let data = read(&format!("files-v{version}/me.evk"));
+    let data = read(&format!("files-v{version}/evaluation-keys.bin"));
     decode_evaluation_keys(&data[..], data.len() as u64, context).unwrap()
 }
 
@@ -98,7 +98,7 @@ fn golden_files_of_every_version_decrypt() {
         let program = program(version);
         let interface = Arc::new(program.interface());
         let context = Context::new(program.params().clone()).unwrap();
-        let data = read(&format!("files-v{version}/me.key"));
+        let data = read(&format!("files-v{version}/secret-key.bin"));
         let (key, made_for) = decode_secret_key(&data, &context).unwrap();
         assert_eq!(made_for, (version > 1).then(|| interface.program()));
         let client = Client::new(interface.clone(), context.clone(), key).unwrap();
@@ -109,8 +109,8 @@ fn golden_files_of_every_version_decrypt() {
             assert_eq!(file.names.len(), if version > 1 { N_SAMPLES } else { 0 });
             (file, request)
         };
-        let (inputs, request) = open("in.ct", &Expected::input(&interface));
-        let (results, _) = open("out.ct", &Expected::result(&interface));
+        let (inputs, request) = open("inputs.bin", &Expected::input(&interface));
+        let (results, _) = open("results.bin", &Expected::result(&interface));
         assert_eq!(results.check_answers(&request).is_ok(), version > 1);
         let [inputs, results] = [inputs, results].map(|file| -> Vec<Vec<_>> {
             let sample = |s: Vec<Stored>| s.into_iter().map(|ct| ct.expand(&context)).collect();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fhe_bytecode::text::harmless_lines;
 use fhe_host::memory::{available_bytes, limit_bytes};
 use fhe_host::show_bytes;
 use fhe_machine::{Profile, Session};
@@ -45,7 +46,7 @@ pub(crate) fn note_memory(session: &Session, quiet: bool) {
 pub(crate) fn report_profile(args: &RunArgs, found: &Profile) -> Result<(), CliError> {
     match &args.profile {
         None => {}
-        Some(None) => eprintln!("{}", profile::to_table(found)),
+        Some(None) => eprintln!("{}", harmless_lines(&profile::to_table(found))),
         Some(Some(path)) if is_trace(path) => {
             write(path, fhe_diagnostics::TEXT, pretty(&profile::to_chrome_trace(found)).as_bytes())?;
         }

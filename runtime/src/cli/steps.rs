@@ -107,10 +107,14 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     different(&args.ciphertexts, &args.output)?;
     let program = Program::load(&args.program)?;
     let context = Context::new(program.checked.params().clone())?;
-    let memory = memory_budget(&args.run);
-    check_memory(&program.checked, memory)?;
-    let (inputs, request) =
-        store::read_inputs(&args.ciphertexts, &context, &Expected::input(&program.interface))?;
+    let expected = Expected::input(&program.interface);
+    // How many samples there are is known before any of them is held.
+    let request = store::read_request(&args.ciphertexts, &context, &expected)?;
+    let held = held_bytes(&program, request.n_samples);
+    let budget = memory_budget(&args.run);
+    let memory = budget.saturating_sub(held);
+    check_memory(&program.checked, memory).map_err(|error| with_samples(error, held, budget))?;
+    let (inputs, request) = store::read_inputs(&args.ciphertexts, &context, &expected)?;
     let key_id = store::read_header(&args.eval_keys, Kind::EvaluationKeys)?.key_id;
     if inputs.key_id != key_id {
         return Err(VmError::WrongKey { found: inputs.key_id, expected: key_id }.into());
@@ -149,6 +153,27 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
         "threads": rayon::current_num_threads(),
     });
     sum_up(args.summary.format, quiet, &words, &fields)
+}
+
+/// Bytes of all encrypted inputs and results, which stay in memory until the file is written.
+fn held_bytes(program: &Program, n_samples: usize) -> u64 {
+    let (params, interface) = (program.checked.params(), &program.interface);
+    let bytes = |n_cts: usize, level| (n_cts as u64).saturating_mul(params.ciphertext_bytes(level));
+    // Fresh ciphertexts have half of themselves as a seed.
+    let input = bytes(interface.input_layout().n_cts(), interface.input().level) / 2;
+    let result = bytes(interface.output_layout().n_cts(), interface.output_level());
+    (n_samples as u64).saturating_mul(input.saturating_add(result))
+}
+
+/// The same error with the samples counted in.
+fn with_samples(error: VmError, held: u64, budget: u64) -> VmError {
+    match error {
+        VmError::TooLittleMemory { needed, keys, working, .. } => {
+            let [needed, working] = [needed, working].map(|bytes| bytes.saturating_add(held));
+            VmError::TooLittleMemory { needed, keys, working, budget }
+        }
+        other => other,
+    }
 }
 
 /// Decrypts results.

@@ -103,7 +103,7 @@ fn keys_are_budgeted_before_work_and_never_replaced() {
     };
     folder.fails(&keygen("me.evk", ""), 1, "exists already");
     assert_eq!(std::fs::read(folder.path("me.evk")).unwrap(), before);
-    folder.fails(&keygen("new.evk", "--max-key-bytes 1KiB"), 1, "--max-key-bytes allows 1.0 KiB");
+    folder.fails(&keygen("new.evk", "--max-key-bytes 1KiB"), 1, "--max-key-bytes allows 1.00 KiB");
     assert!(!folder.path("new.key").exists() && !folder.path("new.evk").exists());
     let said = stderr(&folder, &keygen("new.evk", ""));
     let bytes = std::fs::metadata(folder.path("new.evk")).unwrap().len();

@@ -1,0 +1,14 @@
+//! Interface files: what is accepted is written back as the same bytes.
+#![no_main]
+
+use fhe_bytecode::codec::{DEFAULT_LIMIT, INTERFACE_MAGIC, encode_interface, read_interface};
+use fhec_fuzz_guided::summed;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let context = if data.starts_with(&INTERFACE_MAGIC) { "fhec 1 interface file" } else { "fhec 1 program file" };
+    let data = summed(data, context);
+    if let Ok(interface) = read_interface(&data[..], DEFAULT_LIMIT) {
+        let again = encode_interface(&interface);
+        assert!(!data.starts_with(&INTERFACE_MAGIC) || again == data, "an accepted interface is written as other bytes");
+    }
+});
