@@ -31,7 +31,7 @@ fn decrypted(program: &CheckedProgram, input: &[f64]) -> Vec<f64> {
     let cts = fresh.iter().map(|ct| ct.expand(&context)).collect();
     let input = Input::new(&context, client.key().id(), cts);
     let (result, _) = session.evaluate(input, &Cancel::default(), &Silent).unwrap();
-    client.decrypt_raw(&result).unwrap()
+    client.decrypt_raw(&result).unwrap().to_vec()
 }
 
 fn worst(a: &[f64], b: &[f64]) -> f64 {

@@ -83,7 +83,7 @@ impl Answer {
             class,
             label: label(interface, class),
             confidence: (scores.len() > 1).then(|| confidence(&scores, class)),
-            is_undecided: !(lead > resolution.doubt()),
+            is_undecided: lead <= resolution.doubt() || lead.is_nan(),
             doubts: doubts.collect(),
             unit: resolution.unit(),
             scores,
@@ -126,8 +126,7 @@ fn confidence(scores: &[f64], class: usize) -> f64 {
 
 fn doubt(interface: &Interface, resolution: &Resolution, score: f64) -> Option<DoubtKind> {
     let limit = largest_value(interface);
-    // Written so that what is no number is doubted.
-    if !(score.abs() <= WRAP_PART * limit) {
+    if score.abs() > WRAP_PART * limit || score.is_nan() {
         return Some(DoubtKind::MayHaveWrapped(limit));
     }
     let range = interface.output().range?;

@@ -20,7 +20,7 @@ fn interface(log_n: u32, prime_bits: f64, scale_bits: f64, claimed: f64) -> Inte
     let towers = ntt_primes_near(prime_bits.exp2(), log_n, 1, &[]).unwrap();
     let special_primes = ntt_primes_near(41f64.exp2(), log_n, 1, &towers).unwrap();
     let (slots, scale) = (1 << (log_n - 1), Scale::from_log2(scale_bits));
-    let layout = Layout::vector(Packing::Packed, slots as u32, 1, slots).unwrap();
+    let layout = Layout::vector(Packing::Packed, slots, 1, slots).unwrap();
     let (input, output) = (
         InputSpec {
             name: "x".to_owned(),

@@ -26,7 +26,8 @@ pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
     let program = Contract::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
     different(&args.secret_key, &args.eval_keys)?;
-    for path in [&args.secret_key, &args.eval_keys].into_iter().filter(|path| path.is_file()) {
+    // A pipe or a device can hold nothing that would be lost.
+    if let Some(path) = [&args.secret_key, &args.eval_keys].into_iter().find(|path| path.is_file()) {
         let kind = FileErrorKind::Write(WriteError::Exists);
         return Err(FileError { path: path.clone(), kind }.into());
     }
