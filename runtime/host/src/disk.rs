@@ -6,8 +6,11 @@ use std::path::Path;
 #[cfg(all(unix, feature = "files"))]
 pub fn free_disk_bytes(path: &Path) -> Option<u64> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let disk = rustix::fs::statvfs(folder).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    let disk = nix::sys::statvfs::statvfs(folder).ok()?;
+    // The types of both differ between systems.
+    #[allow(clippy::useless_conversion)]
+    let bytes = u64::from(disk.blocks_available()).saturating_mul(u64::from(disk.fragment_size()));
+    Some(bytes)
 }
 
 /// Bytes that a user may still write on the disk where `path` is or would be; nothing where that is not told.

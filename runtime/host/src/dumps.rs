@@ -4,8 +4,8 @@
 pub fn forbid_core_dumps() {
     #[cfg(all(unix, feature = "files"))]
     {
-        use rustix::process::{Resource, Rlimit, setrlimit};
+        use nix::sys::resource::{Resource, setrlimit};
         // A lower limit is always allowed.
-        let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+        let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
     }
 }
