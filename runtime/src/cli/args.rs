@@ -123,6 +123,9 @@ pub(crate) struct Encrypt {
     /// New ciphertext file
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
+    /// Leave out the names of the samples, which the server could read
+    #[arg(long)]
+    pub no_names: bool,
     #[command(flatten)]
     pub summary: SummaryArg,
 }

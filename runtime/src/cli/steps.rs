@@ -90,7 +90,8 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
         .map(|input| Ok(client.encrypt(&input.tensor, &mut seeds)?.into_iter().map(Stored::Seeded).collect()))
         .collect::<Result<Vec<Vec<Stored>>, ClientError>>()?;
     let n_samples = samples.len();
-    let names = inputs.iter().map(|input| input.name.clone()).collect();
+    let named = if args.no_names { &[][..] } else { &inputs[..] };
+    let names = named.iter().map(|input| input.name.clone()).collect();
     let ciphertexts = Ciphertexts { names, ..Ciphertexts::new(client.key().id(), samples) };
     store::write_ciphertexts(&args.output, &context, &Expected::input(&program.interface), &ciphertexts)?;
     let words = format!("{}: {n_samples} encrypted input(s)", args.output.display());

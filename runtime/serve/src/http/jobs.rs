@@ -23,6 +23,7 @@ use crate::catalog::Entry;
 use crate::ids::{JobId, JobRef, KeyRef};
 use crate::jobs::{Failure, Job, JobState, NewJob, Problem, Submitted, problem, read_input};
 use crate::store::Staged;
+use fhe_files::names_len;
 
 /// What to evaluate with, and whether to wait.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
@@ -83,8 +84,11 @@ pub(super) async fn submit(
     if app.store.keys_len(&key).is_none() {
         return Err(no_keys());
     }
-    check_len(declared_len(&headers)?, entry.input_bytes, "an encrypted input of this program")?;
-    let (staged, hash) = receive_input(&app, &caller, &entry, body).await?;
+    let declared = declared_len(&headers)?;
+    // The name of a sample may come on top.
+    let expected = declared.clamp(entry.input_bytes, entry.input_bytes + names_len(1));
+    check_len(declared, expected, "an encrypted input of this program")?;
+    let (staged, hash) = receive_input(&app, &caller, expected, body).await?;
     check_input(&app, &entry, &key, &staged).await?;
     let at = JobRef { owner: caller.owner.clone(), id: JobId::of(entry.id, key.key, &hash) };
     let new =
@@ -115,7 +119,7 @@ pub(super) async fn submit(
 async fn receive_input(
     app: &App,
     caller: &Caller,
-    entry: &Entry,
+    expected: u64,
     body: Body,
 ) -> Result<(Staged, [u8; 32]), Refusal> {
     let (staged, file) = app.store.stage_input(&caller.owner)?;
@@ -129,7 +133,7 @@ async fn receive_input(
     app.metrics.received(received);
     outcome?;
     match tail.try_into() {
-        Ok(hash) if received == entry.input_bytes => Ok((staged, hash)),
+        Ok(hash) if received == expected => Ok((staged, hash)),
         _ => Err(Refusal::bad_request("cut", "the body ended before its end")),
     }
 }

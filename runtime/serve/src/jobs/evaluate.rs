@@ -5,9 +5,9 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use fhe_ckks::{EvaluationKeys, KeyId};
+use fhe_ckks::{EvaluationKeys, KeyId, key_request};
 use fhe_files::{
-    Ciphertexts, FormatError, Stored, decode_ciphertexts, decode_evaluation_keys, encode_ciphertexts,
+    Ciphertexts, FormatError, Request, Stored, decode_request, decode_requested_keys, encode_ciphertexts,
 };
 use fhe_machine::{Cancel, Input, Observer, Profile, Session, VmError};
 
@@ -58,12 +58,13 @@ pub type Evaluator = dyn Fn(Evaluation<'_>) -> Result<Report, Failure> + Send + 
 /// Evaluates with the machine.
 pub(crate) fn evaluate(work: Evaluation<'_>) -> Result<Report, Failure> {
     let Evaluation { entry, reservation, cancel, observer, .. } = work;
-    let (_, input) = read_input(entry, work.key, work.input)?;
+    let (read, request, input) = read_input(entry, work.key, work.input)?;
     let keys = reservation.keys(|| read_keys(entry, work.key, work.keys))?;
     let session = Session::new(Arc::clone(&entry.model), keys).map_err(refused)?;
     let (result, profile) = session.evaluate(input, cancel, observer).map_err(refused)?;
     let samples = vec![result.into_iter().map(Stored::Full).collect()];
-    let result = Ciphertexts { key_id: KeyId(work.key.0), samples };
+    let (key_id, request) = (KeyId(work.key.0), Some(request.hash));
+    let result = Ciphertexts { key_id, samples, names: read.names, request };
     let mut bytes = Vec::with_capacity(entry.result_bytes as usize);
     encode_ciphertexts(&mut bytes, entry.model.context(), &entry.expected_result, &result)
         .map_err(|error| Failure::Problem(problem("internal", format!("the result {error}"))))?;
@@ -84,11 +85,15 @@ fn refused(error: VmError) -> Failure {
 }
 
 /// Reads and checks one encrypted input of one client.
-pub(crate) fn read_input(entry: &Entry, key: KeyName, path: &Path) -> Result<(Ciphertexts, Input), Failure> {
+pub(crate) fn read_input(
+    entry: &Entry,
+    key: KeyName,
+    path: &Path,
+) -> Result<(Ciphertexts, Request, Input), Failure> {
     let bad = |message: String| Failure::Problem(problem("bad-input", message));
     let (file, len) = open(path).map_err(|error| Failure::Problem(problem("store", error.to_string())))?;
     let context = entry.model.context();
-    let read = decode_ciphertexts(file, len, context, &entry.expected_input)
+    let (read, request) = decode_request(file, len, context, &entry.expected_input)
         .map_err(|error| bad(format!("the input {error}")))?;
     if read.key_id != KeyId(key.0) {
         return Err(bad(format!("the input belongs to key {}, not to key {}", read.key_id, KeyId(key.0))));
@@ -98,14 +103,16 @@ pub(crate) fn read_input(entry: &Entry, key: KeyName, path: &Path) -> Result<(Ci
     };
     let expanded = sample.iter().map(|stored| stored.clone().expand(context)).collect();
     let input = Input::new(context, read.key_id, expanded);
-    Ok((read, input))
+    Ok((read, request, input))
 }
 
 /// Reads and checks one client's keys, all of them.
 pub(crate) fn read_keys(entry: &Entry, key: KeyName, path: &Path) -> Result<EvaluationKeys, Failure> {
     let bad = |message: String| Failure::Problem(problem("bad-keys", message));
     let (file, len) = open(path).map_err(|error| Failure::Problem(problem("store", error.to_string())))?;
-    let keys = decode_evaluation_keys(file, len, entry.model.context()).map_err(|error| match error {
+    let context = entry.model.context();
+    let wanted = key_request(context, entry.model.program());
+    let keys = decode_requested_keys(file, len, context, &wanted).map_err(|error| match error {
         FormatError::Io(error) => Failure::Problem(problem("store", error.to_string())),
         error => bad(format!("the file of evaluation keys {error}")),
     })?;

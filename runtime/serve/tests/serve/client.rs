@@ -93,7 +93,7 @@ impl TestClient {
             let plain = self.context.encoder().encode(slots, input.scale, input.level).unwrap();
             Stored::Seeded(self.key.encrypt(&self.context, &plain, &mut seeds).unwrap())
         });
-        let all = Ciphertexts { key_id: self.key.id(), samples: vec![sample.collect()] };
+        let all = Ciphertexts::new(self.key.id(), vec![sample.collect()]);
         let mut bytes = Vec::new();
         encode_ciphertexts(&mut bytes, &self.context, &Expected::input(&self.program.interface()), &all)
             .unwrap();

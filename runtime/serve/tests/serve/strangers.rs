@@ -93,7 +93,7 @@ fn a_secret_key_is_thrown_away_on_every_route_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(&options(folder.path()));
     let client = TestClient::new(1, None);
-    let secret = encode_secret_key(&client.context, &client.key).unwrap();
+    let secret = encode_secret_key(&client.context, &client.key, client.program.fingerprint()).unwrap();
     // As long as a file of evaluation keys, too.
     let mut padded = secret.to_vec();
     padded.resize(client.keys.len(), 0);
