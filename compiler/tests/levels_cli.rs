@@ -130,3 +130,20 @@ fn wrong_usage_has_exit_code_two_and_missing_files_one() {
     assert_eq!(missing.status.code(), Some(1));
     assert!(stderr(&missing).contains("missing.onnx: cannot be read"), "{}", stderr(&missing));
 }
+
+#[test]
+fn the_answer_comes_first_and_fits_a_terminal() {
+    let folder = folder_with_models();
+    let output = fhec(folder.path(), &["levels", "lenet.onnx", "--core-hour", "0.05"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    let first = text.lines().next().unwrap_or_default();
+    assert!(first.starts_with("lenet.onnx needs 5 levels (13 as imported)"), "{first}");
+    assert!(
+        first.contains("N = 2^") && text.contains("a client uploads") && text.contains("1000 images"),
+        "{text}"
+    );
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let long = stdout(&fhec(folder.path(), &["levels", "lenet.onnx", "--nodes", "--no-cost"]));
+    assert!(long.contains("nodes of the last configuration") && !long.contains("N = 2^"), "{long}");
+}

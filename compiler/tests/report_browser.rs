@@ -11,10 +11,7 @@ use serde_json::json;
 
 /// A browser with the page of a model, or nothing where no Chromium is installed.
 fn browser_with(folder: &Path, model: &[u8], options: &[&str]) -> Option<Browser> {
-    let Some(command) = Browser::installed() else {
-        eprintln!("skipped: this test needs Chromium (Debian: apt-get install chromium)");
-        return None;
-    };
+    let command = Browser::required()?;
     std::fs::write(folder.join("model.onnx"), model).unwrap();
     fhec_does(folder, &[&["report", "model.onnx", "-o", "report.html"], options].concat());
     let mut browser = Browser::start(command, 1280, 900).unwrap();

@@ -50,6 +50,22 @@ impl Browser {
         NAMES.into_iter().find(runs)
     }
 
+    /// The command of an installed Chromium, for a test that needs one. Without it the test says loudly that it is skipped.
+    ///
+    /// # Panics
+    /// With `CI=true`, where `.ci/browser` has installed one that is not found any more.
+    #[must_use]
+    pub fn required() -> Option<&'static str> {
+        let found = Self::installed();
+        if found.is_none() {
+            let mark = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/browser-installed");
+            let is_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
+            assert!(!is_ci || !mark.exists(), "`.ci/browser` installed Chromium, but it does not run");
+            eprintln!("\n==== SKIPPED: this test needs Chromium (`.ci/browser` installs it) ====\n");
+        }
+        found
+    }
+
     /// Starts a browser with a window of this size.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 mod bless;
 mod check;
 mod demo;
+mod dist;
 mod docs;
 mod evidence;
 mod fuzz;
@@ -32,6 +33,8 @@ enum Command {
     Check,
     /// Build a shipped model and evaluate it on an encrypted picture
     Demo(demo::Args),
+    /// Make an archive of both commands for others, or package the library crates
+    Dist(dist::Args),
     /// Bring the command pages up to date and run the commands that the documents show
     Docs(docs::Args),
     /// Accept the current output as the new snapshots
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Check => check::run(),
         Command::Demo(args) => demo::run(&args),
+        Command::Dist(args) => dist::run(&args),
         Command::Docs(args) => docs::run(&args),
         Command::Bless => bless::run(),
         Command::Evidence(args) => evidence::run(&args),

@@ -12,8 +12,11 @@ use crate::diagnostics::{Diagnostic, Kind, Words};
 use crate::fit::FitSpec;
 use crate::import::{ImportOptions, Imported, Oracle, import_file};
 use crate::levels::{
-    Agreement, Format, LevelsOptions, ModelLevels, agreement, analyze, pass_list, render, with_degree,
+    Agreement, Format, LevelsOptions, ModelCost, ModelLevels, Shown, agreement, analyze, pass_list, render,
+    with_degree,
 };
+use crate::report::{BuildReport, Estimate};
+use crate::{Model, Request, compile};
 
 /// Random inputs per comparison under `--verify`.
 const VERIFY_INPUTS: usize = 5;
@@ -21,6 +24,7 @@ const VERIFY_INPUTS: usize = 5;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   fhec levels model.onnx
+  fhec levels model.onnx --core-hour 0.04
   fhec levels --format json vgg16.onnx resnet20.onnx
   fhec levels --degree 4 model.onnx
   fhec levels --relu quadratic,c=3 relu-model.onnx
@@ -59,6 +63,15 @@ pub(super) struct Args {
     /// Stop the last configuration after a pass
     #[arg(long, value_name = "PASS")]
     stop_after: Option<String>,
+    /// Show every node that is left, what it costs and where it comes from: a wide table
+    #[arg(long)]
+    nodes: bool,
+    /// Only count: do not build the model in memory to say ring, seconds, bytes to send and memory
+    #[arg(long)]
+    no_cost: bool,
+    /// Price of a core for an hour: says what a thousand images cost
+    #[arg(long, value_name = "PRICE", value_parser = super::price)]
+    core_hour: Option<f64>,
     /// Show how long every pass took
     #[arg(long)]
     timings: bool,
@@ -85,7 +98,8 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
         }
     }
     if !reports.is_empty() {
-        print(&render(&reports, args.format, args.timings))?;
+        let shown = Shown { nodes: args.nodes, timings: args.timings, price: args.core_hour };
+        print(&render(&reports, args.format, shown))?;
     }
     failures.sort_by_key(|d| std::cmp::Reverse(d.kind.exit_code()));
     if failures.is_empty() { Ok(()) } else { Err(failures) }
@@ -107,11 +121,37 @@ fn report(path: &Path, args: &Args, quiet: bool) -> Result<ModelLevels, Diagnost
     let analysis =
         analyze(&name, &imported.graph, &options(args)).map_err(|e| Diagnostic::pass(&name, &e))?;
     let mut report = analysis.report;
+    if wants_cost(args) {
+        bar.begin(&format!("building {name}"));
+        match cost(&name, imported.clone()) {
+            Ok(cost) => report.cost = Some(cost),
+            Err(why) => bar.suspend(|| complain(&format!("note: it has no price yet: {}", why.what))),
+        }
+    }
     if args.verify {
         bar.begin(&format!("comparing with {name}"));
         report.agreement = verified(path, &name, args, &imported, &analysis.graph, quiet)?;
     }
     Ok(report)
+}
+
+/// Whether the question is what a model costs as it would be built, and not how the passes work.
+fn wants_cost(args: &Args) -> bool {
+    let changes = args.no_fuse || args.no_redistribute || args.no_forward || args.no_backward;
+    let stops = !args.passes.is_empty() || args.stop_after.is_some() || args.degree.is_some();
+    !args.no_cost && args.models.len() == 1 && !changes && !stops && args.format == Format::Table
+}
+
+/// What a model costs with default options, values measured on made-up inputs.
+fn cost(name: &str, imported: Imported) -> Result<ModelCost, Diagnostic> {
+    let request = Request::new(Model::imported(name, imported));
+    let compiled = compile(&request, &mut ()).map_err(|error| Diagnostic::compile(name, &error))?;
+    let program = &compiled.built.program;
+    Ok(ModelCost {
+        log_n: program.params().log_n(),
+        levels: BuildReport::new(&compiled, 0).levels,
+        estimate: Estimate::new(program),
+    })
 }
 
 fn options(args: &Args) -> LevelsOptions {

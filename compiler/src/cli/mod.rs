@@ -115,6 +115,14 @@ fn dispatch(cli: &Cli) -> Outcome {
     }
 }
 
+/// A price: a number that is not negative.
+fn price(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(price) if price.is_finite() && price >= 0.0 => Ok(price),
+        _ => Err(format!("`{text}` is no price")),
+    }
+}
+
 /// What a command returns: nothing, or everything that is wrong, worst first.
 type Outcome = Result<(), Vec<Diagnostic>>;
 

@@ -52,7 +52,7 @@ pub(super) fn summary(report: &BuildReport, path: &Path) -> String {
     };
     format!(
         "{}: {} levels, N = {}, log2(PQ) = {:.0}, {security}\n\
-         {} layout, {} rotation keys ({}), plaintexts {}, about {:.1} core-seconds\n\
+         {} layout, {} rotation keys ({} in memory), plaintexts {}\n\
          expected error {:.2e} (deviation), {:.1} bits below the largest score\n",
         path.display(),
         report.levels,
@@ -62,7 +62,6 @@ pub(super) fn summary(report: &BuildReport, path: &Path) -> String {
         report.rotation_keys,
         show_bytes(report.key_bytes),
         show_bytes(report.plaintext_bytes),
-        report.predicted_seconds,
         report.predicted_error,
         report.predicted_precision_bits,
     )

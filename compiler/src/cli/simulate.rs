@@ -4,29 +4,53 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use fhe_diagnostics::Bar;
-use fhe_input::{ImageShape, read_labels, read_samples};
+use fhe_input::{Collection, Fit, ImageShape, read_labels};
 
 use super::Outcome;
-use super::output::{Form, print, print_json};
+use super::output::{print, print_json};
 use super::program::read_program;
 use crate::diagnostics::{Diagnostic, Kind};
-use crate::simulate::{Fullest, Simulation, Summary, simulate};
+use crate::simulate::{Fullest, SampleResult, Simulation, Summary, simulate};
+
+/// Samples that are listed without being asked for.
+const LISTED: usize = 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    /// For people: what became of all samples, then every layer
+    Text,
+    /// A row for every sample: name, class, score, truth
+    Csv,
+    /// Everything, for other programs
+    Json,
+}
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   fhec simulate model.fhebc test_batch.bin
-  fhec simulate model.fhebc t10k-images-idx3-ubyte.gz --truth t10k-labels-idx1-ubyte.gz --limit 1000 --format json")]
+  fhec simulate model.fhebc pictures/ --format csv > classes.csv
+  fhec simulate model.fhebc cat.png dog.png --resize
+  fhec simulate model.fhebc t10k-images-idx3-ubyte.gz --truth t10k-labels-idx1-ubyte.gz --limit 1000 --format json
+
+A file labels.csv beside pictures, with a file name and a class a row, tells their true classes.")]
 pub(super) struct Args {
     /// Program file
     program: PathBuf,
-    /// Images: CIFAR-10 binary, idx (also gzipped), npy, npz, CSV, PNG or JPEG
-    images: PathBuf,
+    /// Images: CIFAR-10 binary, idx (also gzipped), npy, npz, CSV, pictures, or folders of pictures
+    #[arg(required = true)]
+    images: Vec<PathBuf>,
     /// True classes, where the images do not have them: idx, npy, npz, CSV with one number a row
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
     /// Evaluate only the first images
     #[arg(long)]
     limit: Option<usize>,
+    /// Stretch pictures of another size to the model's
+    #[arg(long)]
+    resize: bool,
+    /// List every image, however many there are
+    #[arg(long)]
+    list: bool,
     /// Seed of the noise
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -40,15 +64,17 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     let cannot = |e: String| vec![Diagnostic::new(Kind::Cannot, e)];
     let shape = program.input_layout().shape();
     let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
-    let images = read_samples(&args.images, shape).map_err(|e| vec![Diagnostic::input(&e)])?;
+    let fit = if args.resize { Fit::Resize } else { Fit::Exact };
+    let input = |e: fhe_input::InputError| vec![Diagnostic::input(&e)];
+    let mut images = Collection::read(&args.images, shape, fit).map_err(input)?;
     let n_scores = program.output_layout().shape().len();
     let truth = args.truth.as_deref().map(|path| truth(path, images.len(), n_scores)).transpose();
     let truth = truth.map_err(|d| vec![d])?;
+    images.truncate(args.limit.unwrap_or(usize::MAX));
     let preprocessing = &program.spec().input.preprocessing;
-    let n = images.len().min(args.limit.unwrap_or(usize::MAX));
-    let mut samples = Vec::with_capacity(n);
-    for i in 0..n {
-        let tensor = images.tensor(i, preprocessing).map_err(|e| cannot(e.to_string()))?;
+    let mut samples = Vec::with_capacity(images.len());
+    for i in 0..images.len() {
+        let tensor = images.tensor(i, preprocessing).map_err(input)?;
         samples.push((tensor, truth.as_ref().map(|t| t[i]).or(images.label(i))));
     }
     let bar = Bar::new("simulating", quiet);
@@ -57,10 +83,104 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     let simulation =
         simulate(&program, &samples, args.seed, &mut progress).map_err(|e| cannot(e.to_string()))?;
     bar.finish();
+    let labels = &program.spec().output.labels;
+    let rows: Vec<Row> =
+        (0..images.len()).map(|i| Row::new(images.name(i), &simulation.results[i], labels)).collect();
     match args.format {
-        Form::Json => print_json(&simulation),
-        Form::Text => print(&text(&simulation)),
+        Form::Json => print_json(&Everything { simulation: &simulation, images: &rows }),
+        Form::Csv => print(&csv(&rows)),
+        Form::Text => {
+            let list = if args.list || rows.len() <= LISTED { table(&rows) } else { String::new() };
+            print(&format!("{list}{}", text(&simulation)))
+        }
     }
+}
+
+/// The whole outcome, with names.
+#[derive(serde::Serialize)]
+struct Everything<'a> {
+    #[serde(flatten)]
+    simulation: &'a Simulation,
+    images: &'a [Row],
+}
+
+/// One image of the result.
+#[derive(serde::Serialize)]
+struct Row {
+    name: String,
+    class: String,
+    score: f64,
+    without_noise: String,
+    truth: Option<String>,
+    wrapped: bool,
+}
+
+impl Row {
+    fn new(name: String, found: &SampleResult, labels: &[String]) -> Self {
+        let called = |class: usize| labels.get(class).cloned().unwrap_or_else(|| class.to_string());
+        Self {
+            name,
+            class: called(found.class),
+            score: found.score,
+            without_noise: called(found.exact_class),
+            truth: found.truth.map(called),
+            wrapped: found.wrapped,
+        }
+    }
+
+    /// What is wrong with it, in words.
+    fn remark(&self) -> &'static str {
+        match (
+            self.wrapped,
+            self.class == self.without_noise,
+            self.truth.as_ref().is_none_or(|t| *t == self.class),
+        ) {
+            (true, ..) => "wrapped around",
+            (_, false, _) => "noise changed the class",
+            (.., false) => "wrong",
+            _ => "",
+        }
+    }
+}
+
+fn csv(rows: &[Row]) -> String {
+    let mut out = "name,class,score,without_noise,truth,wrapped\n".to_owned();
+    for row in rows {
+        let truth = row.truth.as_deref().unwrap_or_default();
+        let fields =
+            [&row.name, &row.class, &format!("{:.6}", row.score), &row.without_noise, truth].map(quoted);
+        let _ = writeln!(out, "{},{}", fields.join(","), row.wrapped);
+    }
+    out
+}
+
+/// A field of a table; quoted where it would be taken for several.
+fn quoted(field: &str) -> String {
+    match field.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.to_owned(),
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    let width = |of: fn(&Row) -> &str, title: &str| {
+        rows.iter().map(|r| of(r).chars().count()).max().unwrap_or(0).max(title.len())
+    };
+    let (name, class) = (width(|r| &r.name, "image"), width(|r| &r.class, "class"));
+    let truth = width(|r| r.truth.as_deref().unwrap_or_default(), "truth");
+    let mut out = format!("{:name$}  {:class$}  {:>9}  {:truth$}\n", "image", "class", "score", "truth");
+    for row in rows {
+        let known = row.truth.as_deref().unwrap_or_default();
+        let line = format!(
+            "{:name$}  {:class$}  {:9.3}  {known:truth$}  {}",
+            row.name,
+            row.class,
+            row.score,
+            row.remark()
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out + "\n"
 }
 
 /// The classes of all images, from a file of their own.

@@ -19,10 +19,11 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::lower::lower;
+use crate::report::Estimate;
 use crate::timed::Timed;
 
 pub use degree::with_degree;
-pub use render::{Format, render};
+pub use render::{Format, Shown, render};
 pub use verify::{Agreement, agreement};
 
 /// Multiplications that share one level under tower reuse.
@@ -74,9 +75,24 @@ pub struct ModelLevels {
     /// How long the passes of the last configuration took, in milliseconds.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub timings: IndexMap<&'static str, f64>,
+    /// What the program costs, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<ModelCost>,
     /// How far the graph is from the original model, if that was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Agreement>,
+}
+
+/// What a model costs once it is built, with default options and made-up inputs.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ModelCost {
+    /// log2 of the ring degree.
+    pub log_n: u32,
+    /// Levels of the chain.
+    pub levels: u32,
+    /// Seconds, bytes and memory.
+    #[serde(flatten)]
+    pub estimate: Estimate,
 }
 
 /// One configuration.
@@ -153,6 +169,7 @@ pub fn analyze(model: &str, graph: &Graph, options: &LevelsOptions) -> Result<An
             .chain([("all, with checks", elapsed)])
             .map(|(name, t)| (name, t.as_secs_f64() * 1e3))
             .collect(),
+        cost: None,
         agreement: None,
     };
     Ok(Analysis { report, graph: last })

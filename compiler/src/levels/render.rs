@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::ModelLevels;
+use crate::report::cores;
 
 /// How a report is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -21,10 +22,21 @@ pub enum Format {
     Markdown,
 }
 
-/// The text of a report; `timings` adds how long the passes took.
-pub fn render(reports: &[ModelLevels], format: Format, timings: bool) -> String {
+/// What a table shows beside the answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// The nodes of the last configuration: a wide table.
+    pub nodes: bool,
+    /// How long the passes took.
+    pub timings: bool,
+    /// Price of a core for an hour.
+    pub price: Option<f64>,
+}
+
+/// The text of a report.
+pub fn render(reports: &[ModelLevels], format: Format, shown: Shown) -> String {
     let mut reports = reports.to_vec();
-    if !timings {
+    if !shown.timings {
         reports.iter_mut().for_each(|r| r.timings.clear());
     }
     match format {
@@ -33,11 +45,11 @@ pub fn render(reports: &[ModelLevels], format: Format, timings: bool) -> String 
             let pretty = ron::ser::PrettyConfig::default();
             ron::ser::to_string_pretty(&reports, pretty).expect("a report is plain data") + "\n"
         }
-        Format::Table | Format::Markdown => tables(&reports, format),
+        Format::Table | Format::Markdown => tables(&reports, format, shown),
     }
 }
 
-fn tables(reports: &[ModelLevels], format: Format) -> String {
+fn tables(reports: &[ModelLevels], format: Format, shown: Shown) -> String {
     let mut text = String::new();
     if reports.len() > 1 {
         push(&mut text, &overview(reports), format, "levels");
@@ -46,13 +58,12 @@ fn tables(reports: &[ModelLevels], format: Format) -> String {
         for (pass, printed) in &report.printed {
             let _ = writeln!(text, "{} after {pass}:\n{printed}", report.model);
         }
-        push(
-            &mut text,
-            &configurations(report),
-            format,
-            &format!("{}, degree {}", report.model, report.degree),
-        );
-        if reports.len() == 1 {
+        text.push_str(&answer(report, shown.price));
+        push(&mut text, &configurations(report), format, "");
+        if format == Format::Table && reports.len() == 1 {
+            text.push_str(WORDS);
+        }
+        if shown.nodes {
             push(&mut text, &nodes(report), format, "nodes of the last configuration");
         }
         if !report.timings.is_empty() {
@@ -64,6 +75,32 @@ fn tables(reports: &[ModelLevels], format: Format) -> String {
                 "verified: {} random inputs, largest difference to the original model {:.2e} of its range\n",
                 agreement.inputs, agreement.error
             );
+        }
+    }
+    text
+}
+
+/// What the columns and rows mean, for those who see them for the first time.
+const WORDS: &str = "\
+levels    pieces of modulus that the longest path uses up: more need a larger ring
+depth     multiplications on the longest path
+ct mults  products of two encrypted numbers, pt mults: with a weight
+none      the model as imported; F: layers fused; R: factors moved to other layers
+FRT       both, and two multiplications to a level: what `fhec build` builds
+";
+
+/// The answer: levels, and what they cost if that was asked for.
+fn answer(report: &ModelLevels, price: Option<f64>) -> String {
+    let before = report.configurations.first().map_or(0, |row| row.levels);
+    let after = report.configurations.last().map_or(0, |row| row.levels);
+    let mut text = format!("{} needs {after} levels ({before} as imported)", report.model);
+    match report.cost {
+        None => text.push('\n'),
+        Some(cost) => {
+            if cost.levels != after {
+                let _ = write!(text, ", {} once scheduled", cost.levels);
+            }
+            let _ = write!(text, "; N = 2^{}\n{}", cost.log_n, cost.estimate.words(cores(), price));
         }
     }
     text
@@ -124,7 +161,11 @@ fn push(text: &mut String, (header, rows): &(Vec<String>, Vec<Vec<String>>), for
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let heading = if format == Format::Markdown { "### " } else { "" };
-    let _ =
-        writeln!(text, "{heading}{title}\n{}{table}\n", if format == Format::Markdown { "\n" } else { "" });
+    let gap = if format == Format::Markdown { "\n" } else { "" };
+    let heading = match (title, format) {
+        ("", _) => String::new(),
+        (title, Format::Markdown) => format!("### {title}\n"),
+        (title, _) => format!("{title}\n"),
+    };
+    let _ = writeln!(text, "{heading}{gap}{table}\n");
 }

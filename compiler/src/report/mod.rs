@@ -8,6 +8,7 @@ mod chart;
 mod columns;
 mod drawing;
 mod edges;
+mod estimate;
 mod figures;
 mod graph_svg;
 mod html;
@@ -23,6 +24,7 @@ mod tensor_drawing;
 mod units;
 
 pub use build::{BuildReport, ClusterReport, ExtraLevels, LayerReport, precision_bits};
+pub use estimate::{Estimate, cores};
 pub use layers::{Layer, LayerKind, layers};
 pub use page::Page;
 pub use profile::{Measured, ProfileError};

@@ -24,6 +24,23 @@ pub struct Simulation {
     pub summary: Summary,
     /// What every layer loses.
     pub layers: Vec<LayerLoss>,
+    /// What every sample gives, in their order.
+    pub results: Vec<SampleResult>,
+}
+
+/// The class of one sample.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SampleResult {
+    /// Class with the noise of encryption.
+    pub class: usize,
+    /// Its score.
+    pub score: f64,
+    /// Class without noise.
+    pub exact_class: usize,
+    /// True class, if that is known.
+    pub truth: Option<usize>,
+    /// Whether some value left its modulus.
+    pub wrapped: bool,
 }
 
 /// What becomes of the results of many samples.
@@ -84,7 +101,9 @@ pub fn simulate(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Simulation, InputError> {
     let simulator = Simulator::new(program, samples, seed)?;
-    Ok(Simulation { summary: simulator.summary(progress)?, layers: simulator.layer_losses()? })
+    let outcomes = simulator.outcomes(progress)?;
+    let results = outcomes.iter().map(|outcome| outcome.result).collect();
+    Ok(Simulation { summary: simulator.summary(&outcomes), layers: simulator.layer_losses()?, results })
 }
 
 /// Evaluates samples with and without noise.
@@ -97,7 +116,8 @@ pub fn summarize(
     seed: u64,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Summary, InputError> {
-    Simulator::new(program, samples, seed)?.summary(progress)
+    let simulator = Simulator::new(program, samples, seed)?;
+    Ok(simulator.summary(&simulator.outcomes(progress)?))
 }
 
 /// The results of one sample as they will come back: with noise, and wrapped around where a value leaves its modulus.
@@ -130,7 +150,7 @@ impl<'a> Simulator<'a> {
         Ok(Self { program, clear, noise, moduli, samples, seed })
     }
 
-    fn summary(&self, progress: &mut dyn FnMut(usize, usize)) -> Result<Summary, InputError> {
+    fn outcomes(&self, progress: &mut dyn FnMut(usize, usize)) -> Result<Vec<Outcome>, InputError> {
         let of = self.samples.len();
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(of);
         for start in (0..of).step_by(CHUNK) {
@@ -138,13 +158,18 @@ impl<'a> Simulator<'a> {
             outcomes.extend(chunk.map(|i| self.outcome(i)).collect::<Result<Vec<_>, _>>()?);
             progress(outcomes.len(), of);
         }
+        Ok(outcomes)
+    }
+
+    fn summary(&self, outcomes: &[Outcome]) -> Summary {
+        let of = outcomes.len();
         let n = outcomes.len().max(1) as f64;
         let share = |pick: &dyn Fn(&Outcome) -> Option<bool>| {
             let known: Vec<bool> = outcomes.iter().filter_map(pick).collect();
             (!known.is_empty()).then(|| known.iter().filter(|k| **k).count() as f64 / known.len() as f64)
         };
         let changed_classes = outcomes.iter().filter(|o| !o.agrees).count();
-        Ok(Summary {
+        Summary {
             samples: of,
             accuracy: share(&|o| o.right),
             exact_accuracy: share(&|o| o.exact_right),
@@ -160,7 +185,7 @@ impl<'a> Simulator<'a> {
                 .map(|o| o.fullest)
                 .max_by(|a, b| a.part.total_cmp(&b.part))
                 .map(|fullest| self.described(fullest)),
-        })
+        }
     }
 
     fn outcome(&self, index: usize) -> Result<Outcome, InputError> {
@@ -214,6 +239,7 @@ impl<'a> Simulator<'a> {
 }
 
 struct Outcome {
+    result: SampleResult,
     agrees: bool,
     right: Option<bool>,
     exact_right: Option<bool>,
@@ -227,7 +253,15 @@ impl Outcome {
     fn new(exact: &[f64], noisy: &[f64], class: Option<usize>, fullest: wrap::Fullest) -> Self {
         let (best, found) = (largest(exact), largest(noisy));
         let errors = || exact.iter().zip(noisy).map(|(a, b)| (a - b).abs());
+        let result = SampleResult {
+            class: found,
+            score: noisy.get(found).copied().unwrap_or(0.0),
+            exact_class: best,
+            truth: class,
+            wrapped: fullest.has_wrapped(),
+        };
         Self {
+            result,
             agrees: best == found,
             right: class.map(|c| c == found),
             exact_right: class.map(|c| c == best),

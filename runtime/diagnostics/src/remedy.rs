@@ -43,13 +43,19 @@ pub fn input(error: &InputErrorKind) -> &'static str {
         InputErrorKind::Io(_) => READ,
         InputErrorKind::TooLarge { .. } => "split the file",
         InputErrorKind::UnknownFormat => {
-            "give PNG, JPEG, .npy, .npz, .csv, CIFAR-10 .bin or idx (each may be gzipped), with the usual ending"
+            "give PNG, JPEG, BMP, WebP, .npy, .npz, .csv, CIFAR-10 .bin or idx (each may be gzipped), with the usual ending"
         }
         InputErrorKind::Compressed { .. } => "unpack it first",
         InputErrorKind::Damaged { .. } => "write the file again",
         InputErrorKind::WrongShape { .. } => {
             "resize, crop or convert the input as the images were on which the model was trained"
         }
+        InputErrorKind::WrongSize { .. } => {
+            "resize or crop it as the images were on which the model was trained, or stretch it with --resize"
+        }
+        InputErrorKind::NumberKind { .. } => "save it as float32, or as uint8 if it holds pixels",
+        InputErrorKind::NotFinite { .. } => "write the file again with finite numbers",
+        InputErrorKind::NoPictures => "give a folder with pictures, or a file",
         InputErrorKind::NotLabels { .. } => {
             "give one class for each sample: an idx file, a NumPy vector, or a table with one number a row"
         }

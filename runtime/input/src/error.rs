@@ -45,6 +45,31 @@ pub enum InputErrorKind {
         /// What a parser objected to.
         reason: String,
     },
+    /// The file is sound, but its numbers are of a kind that is neither pixels nor model inputs.
+    #[error("holds {found}, which are neither pixels (uint8) nor numbers (float32, float64, int32, int64)")]
+    NumberKind {
+        /// What it holds, as NumPy names it.
+        found: String,
+    },
+    /// A number that is infinite or no number at all.
+    #[error("holds {number}")]
+    NotFinite {
+        /// The number.
+        number: f64,
+    },
+    /// A folder without pictures.
+    #[error("holds no pictures (PNG, JPEG, BMP, WebP)")]
+    NoPictures,
+    /// A picture of another size than the model's.
+    #[error("is a picture of {width}x{height} pixels (width x height), but the model takes {wanted}")]
+    WrongSize {
+        /// Columns.
+        width: u32,
+        /// Rows.
+        height: u32,
+        /// Shape of the model's input.
+        wanted: ImageShape,
+    },
     /// The file is fine, but not for this model.
     #[error("holds {found}, but the model takes {wanted}")]
     WrongShape {

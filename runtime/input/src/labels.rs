@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use crate::samples::Values;
-use crate::{InputError, InputErrorKind, bytes, csv, dataset, has_extension, numpy};
+use crate::{InputError, InputErrorKind, bytes, csv, dataset, has_extension, numpy, picture};
 
 /// Reads the classes of all samples.
 ///
@@ -34,7 +34,7 @@ pub fn decode_labels(data: &[u8], path: &Path) -> Result<Vec<usize>, InputErrorK
         [0xfd, b'7', b'z', b'X', b'Z', ..] => Err(InputErrorKind::Compressed { tool: "xz" }),
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => numpy::decode_npy_labels(data),
         [b'P', b'K', 3 | 5, ..] => numpy::decode_npz_labels(data),
-        [0x89, b'P', b'N', b'G', ..] | [0xff, 0xd8, 0xff, ..] => Err(not_labels("a picture")),
+        _ if picture::is_picture(data) => Err(not_labels("a picture")),
         [0, 0, 8, 1..=4, ..] => dataset::decode_idx_labels(data),
         _ if has_extension(path, &["bin"]) => dataset::decode_cifar_labels(data),
         _ if has_extension(path, &["csv", "tsv", "txt"]) => csv::decode_labels(data),
@@ -46,6 +46,7 @@ pub fn decode_labels(data: &[u8], path: &Path) -> Result<Vec<usize>, InputErrorK
 pub(crate) fn from_values(values: Values) -> Result<Vec<usize>, InputErrorKind> {
     match values {
         Values::Pixels(bytes) => Ok(bytes.into_iter().map(usize::from).collect()),
+        Values::Deep(words) => Ok(words.into_iter().map(usize::from).collect()),
         Values::Numbers(numbers) => numbers.into_iter().enumerate().map(|(i, x)| class(i, x)).collect(),
     }
 }

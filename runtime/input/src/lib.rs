@@ -1,6 +1,6 @@
 //! Reads images and tensors from the files people have, as inputs of a model.
 //!
-//! PNG and JPEG images, NumPy arrays (`.npy`, `.npz`), CSV tables, CIFAR-10 binary batches and idx files (as MNIST
+//! Pictures (PNG, JPEG, BMP, WebP), NumPy arrays (`.npy`, `.npz`), CSV tables, CIFAR-10 binary batches and idx files (as MNIST
 //! ships them), each also gzipped. A file is read once into [`Samples`]; [`Samples::tensor`] gives one sample as
 //! `f64` values in `[channel, y, x]` order. Pixels (bytes) go through the model's
 //! [`Preprocessing`](fhe_bytecode::Preprocessing); other numbers are model inputs as they are.
@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod collection;
 mod csv;
 mod dataset;
 mod error;
@@ -23,6 +24,7 @@ mod zip;
 
 use std::path::Path;
 
+pub use collection::{Collection, files};
 pub use error::{InputError, InputErrorKind};
 pub use labels::{decode_labels, read_labels};
 pub use samples::Samples;
@@ -35,8 +37,26 @@ pub use shape::ImageShape;
 /// # Errors
 /// If the file cannot be read, is of no known format, is damaged, or holds tensors of another shape.
 pub fn read_samples(path: &Path, shape: ImageShape) -> Result<Samples, InputError> {
+    read_samples_fitted(path, shape, Fit::Exact)
+}
+
+/// What becomes of a picture of another size than the model's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Fit {
+    /// It is refused.
+    #[default]
+    Exact,
+    /// It is stretched to the model's height and width, by averaging and linear interpolation.
+    Resize,
+}
+
+/// As [`read_samples`]; pictures of another size are treated as `fit` says.
+///
+/// # Errors
+/// As [`read_samples`].
+pub fn read_samples_fitted(path: &Path, shape: ImageShape, fit: Fit) -> Result<Samples, InputError> {
     let read =
-        || -> Result<Samples, InputErrorKind> { decode_samples(&bytes::read_file(path)?, path, shape) };
+        || -> Result<Samples, InputErrorKind> { decode_fitted(&bytes::read_file(path)?, path, shape, fit) };
     read().map_err(|kind| InputError { path: path.to_path_buf(), kind })
 }
 
@@ -45,17 +65,30 @@ pub fn read_samples(path: &Path, shape: ImageShape) -> Result<Samples, InputErro
 /// # Errors
 /// As [`read_samples`].
 pub fn decode_samples(data: &[u8], path: &Path, shape: ImageShape) -> Result<Samples, InputErrorKind> {
+    decode_fitted(data, path, shape, Fit::Exact)
+}
+
+/// As [`decode_samples`]; pictures of another size are treated as `fit` says.
+///
+/// # Errors
+/// As [`read_samples`].
+pub fn decode_fitted(
+    data: &[u8],
+    path: &Path,
+    shape: ImageShape,
+    fit: Fit,
+) -> Result<Samples, InputErrorKind> {
     match data {
         [0x1f, 0x8b, ..] => match bytes::gunzip(data)? {
             inner if inner.starts_with(&[0x1f, 0x8b]) => {
                 Err(InputErrorKind::damaged("gzip", "compressed twice"))
             }
-            inner => decode_samples(&inner, &path.with_extension(""), shape),
+            inner => decode_fitted(&inner, &path.with_extension(""), shape, fit),
         },
         [0xfd, b'7', b'z', b'X', b'Z', ..] => Err(InputErrorKind::Compressed { tool: "xz" }),
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => numpy::decode_npy(data, shape),
         [b'P', b'K', 3 | 5, ..] => numpy::decode_npz(data, shape),
-        [0x89, b'P', b'N', b'G', ..] | [0xff, 0xd8, 0xff, ..] => picture::decode(data, shape),
+        _ if picture::is_picture(data) => picture::decode(data, shape, fit),
         [0, 0, 8, 1..=4, ..] => dataset::decode_idx(data, shape),
         _ if has_extension(path, &["bin"]) => dataset::decode_cifar(data, shape),
         _ if has_extension(path, &["csv", "tsv", "txt"]) => csv::decode(data, shape),

@@ -56,8 +56,8 @@ impl Header {
         if fields.is_fortran {
             return Err(damaged("Fortran order: save with numpy.ascontiguousarray"));
         }
-        let kind =
-            Kind::parse(fields.descr).ok_or_else(|| damaged("its type is not u8, f32, f64, i32 or i64"))?;
+        let kind = Kind::parse(fields.descr)
+            .ok_or_else(|| InputErrorKind::NumberKind { found: kind_name(fields.descr) })?;
         Ok(Self { dims: fields.dims, kind, body: start + len })
     }
 
@@ -75,7 +75,7 @@ impl Header {
         let numbers: Vec<f64> =
             body.chunks_exact(self.kind.width).map(|word| self.kind.number(word)).collect();
         match numbers.iter().find(|x| !x.is_finite()) {
-            Some(x) => Err(damaged(format!("holds {x}"))),
+            Some(x) => Err(InputErrorKind::NotFinite { number: *x }),
             None => Ok(Values::Numbers(numbers)),
         }
     }
@@ -171,4 +171,21 @@ fn extents(text: &str) -> Option<Vec<usize>> {
     }
     let dims: Option<Vec<usize>> = text.split(',').map(|d| d.trim().parse().ok()).collect();
     dims.filter(|dims| dims.len() <= MAX_RANK)
+}
+
+/// What NumPy calls a kind of numbers.
+fn kind_name(descr: &str) -> String {
+    let name = match descr.trim_start_matches(['<', '>', '|', '=']) {
+        "b1" => "booleans",
+        "i1" => "int8 numbers",
+        "i2" => "int16 numbers",
+        "u2" => "uint16 numbers",
+        "u4" => "uint32 numbers",
+        "u8" => "uint64 numbers",
+        "f2" => "float16 numbers",
+        "c8" | "c16" => "complex numbers",
+        text if text.starts_with(['U', 'S']) => "texts",
+        _ => return format!("values of kind `{}`", descr.escape_debug()),
+    };
+    name.to_owned()
 }

@@ -13,6 +13,7 @@ pub(crate) fn decode_npy(data: &[u8], shape: ImageShape) -> Result<Samples, Inpu
     let order = axis_order(&header.dims, shape)?;
     let values = match header.values(data)? {
         Values::Pixels(v) => Values::Pixels(order.channels_first(v, shape)),
+        Values::Deep(v) => Values::Deep(order.channels_first(v, shape)),
         Values::Numbers(v) => Values::Numbers(order.channels_first(v, shape)),
     };
     Ok(Samples { shape, values, labels: None })

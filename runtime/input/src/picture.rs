@@ -1,32 +1,62 @@
-//! PNG and JPEG images: one sample, gray or RGB as the model wants it.
+//! Pictures: one sample, gray or RGB as the model wants it.
+//!
+//! PNG, JPEG, BMP and WebP. Pixels of more than eight bits keep them. Colors become luminance for a model of one channel
+//! and gray is repeated for one of three; transparency is ignored.
 
 use std::io::Cursor;
 
-use image::{ImageReader, Limits};
+use image::imageops::FilterType;
+use image::{DynamicImage, ImageReader, Limits};
 
 use crate::samples::{Samples, Values};
-use crate::{ImageShape, InputErrorKind};
+use crate::{Fit, ImageShape, InputErrorKind};
 
 /// Most bytes the image decoder may allocate: enough for any input size a network takes.
 const MAX_DECODED_BYTES: u64 = 256 << 20;
 
-/// Decodes an image of exactly the model's height and width.
-///
-/// Colors become luminance for a model of one channel and gray is repeated for one of three; size is never changed,
-/// because how to crop or resize is part of how the model was trained.
-pub(crate) fn decode(data: &[u8], shape: ImageShape) -> Result<Samples, InputErrorKind> {
-    let (width, height) = reader(data)?.into_dimensions().map_err(|e| InputErrorKind::damaged("image", e))?;
-    if (width as usize, height as usize) != (shape.width, shape.height) {
-        let found = format!("an image of {width}x{height} pixels (width x height)");
-        return Err(InputErrorKind::WrongShape { found, wanted: shape });
+/// How the names of pictures end.
+pub(crate) const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "bmp", "webp"];
+
+/// Whether a file begins like a picture.
+pub(crate) fn is_picture(data: &[u8]) -> bool {
+    match data {
+        [0x89, b'P', b'N', b'G', ..] | [0xff, 0xd8, 0xff, ..] => true,
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => true,
+        // Two letters are little; a BMP goes on with its length and four zeros.
+        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => true,
+        _ => false,
     }
-    let decoded = reader(data)?.decode().map_err(|e| InputErrorKind::damaged("image", e))?;
-    let pixels = match shape.channels {
-        1 => decoded.to_luma8().into_raw(),
-        3 => planes(&decoded.to_rgb8().into_raw(), 3),
-        _ => return Err(InputErrorKind::WrongShape { found: "an image".to_owned(), wanted: shape }),
+}
+
+/// Decodes a picture. Another size than the model's is refused unless it is asked to fit, because how to crop or resize is
+/// part of how a model was trained.
+pub(crate) fn decode(data: &[u8], shape: ImageShape, fit: Fit) -> Result<Samples, InputErrorKind> {
+    let (width, height) = reader(data)?.into_dimensions().map_err(|e| InputErrorKind::damaged("image", e))?;
+    let has_size = (width as usize, height as usize) == (shape.width, shape.height);
+    if !has_size && fit == Fit::Exact {
+        return Err(InputErrorKind::WrongSize { width, height, wanted: shape });
+    }
+    if ![1, 3].contains(&shape.channels) {
+        return Err(InputErrorKind::WrongShape { found: "a picture".to_owned(), wanted: shape });
+    }
+    let mut decoded = reader(data)?.decode().map_err(|e| InputErrorKind::damaged("image", e))?;
+    if !has_size {
+        decoded = decoded.resize_exact(shape.width as u32, shape.height as u32, FilterType::Triangle);
+    }
+    let is_deep = matches!(
+        decoded,
+        DynamicImage::ImageLuma16(_)
+            | DynamicImage::ImageLumaA16(_)
+            | DynamicImage::ImageRgb16(_)
+            | DynamicImage::ImageRgba16(_)
+    );
+    let values = match (shape.channels, is_deep) {
+        (1, false) => Values::Pixels(decoded.to_luma8().into_raw()),
+        (1, true) => Values::Deep(decoded.to_luma16().into_raw()),
+        (_, false) => Values::Pixels(planes(&decoded.to_rgb8().into_raw(), 3)),
+        (_, true) => Values::Deep(planes(&decoded.to_rgb16().into_raw(), 3)),
     };
-    Ok(Samples { shape, values: Values::Pixels(pixels), labels: None })
+    Ok(Samples { shape, values, labels: None })
 }
 
 fn reader(data: &[u8]) -> Result<ImageReader<Cursor<&[u8]>>, InputErrorKind> {

@@ -17,6 +17,8 @@ pub struct Samples {
 pub(crate) enum Values {
     /// Bytes of an image: 0 to 255.
     Pixels(Vec<u8>),
+    /// Pixels of sixteen bits: 0 to 65535.
+    Deep(Vec<u16>),
     /// Numbers that are model inputs already.
     Numbers(Vec<f64>),
 }
@@ -26,6 +28,7 @@ impl Samples {
     pub fn len(&self) -> usize {
         let n_values = match &self.values {
             Values::Pixels(v) => v.len(),
+            Values::Deep(v) => v.len(),
             Values::Numbers(v) => v.len(),
         };
         n_values / self.shape.n_values().max(1)
@@ -60,6 +63,7 @@ impl Samples {
         Ok(match &self.values {
             Values::Numbers(numbers) => Raw::Numbers(&numbers[range]),
             Values::Pixels(pixels) => Raw::Pixels(&pixels[range]),
+            Values::Deep(pixels) => Raw::Deep(&pixels[range]),
         })
     }
 

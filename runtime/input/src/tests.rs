@@ -108,7 +108,36 @@ fn png_gives_planes() {
 
 #[test]
 fn png_of_another_size_is_refused_before_decoding() {
-    check_error(&png(), "a.png", ImageShape::new(3, 32, 32), "an image of 4x2 pixels");
+    check_error(&png(), "a.png", ImageShape::new(3, 32, 32), "a picture of 4x2 pixels");
+}
+
+#[test]
+fn lossless_pictures_of_every_format_are_the_same_pixels() {
+    let image = image::load_from_memory(&png()).unwrap().to_rgb8();
+    for format in [ImageFormat::Bmp, ImageFormat::WebP] {
+        let mut data = std::io::Cursor::new(Vec::new());
+        image.write_to(&mut data, format).unwrap();
+        check_pixels(&data.into_inner(), "a picture", SHAPE);
+    }
+}
+
+#[test]
+fn pictures_of_sixteen_bits_keep_them() {
+    let image =
+        image::ImageBuffer::<image::Luma<u16>, _>::from_fn(2, 1, |x, _| image::Luma([257 * x as u16 + 1]));
+    let mut data = std::io::Cursor::new(Vec::new());
+    image.write_to(&mut data, ImageFormat::Png).unwrap();
+    let samples = decode_samples(&data.into_inner(), Path::new("a.png"), ImageShape::new(1, 1, 2)).unwrap();
+    let tensor = samples.tensor(0, &Preprocessing::default()).unwrap();
+    assert_eq!(tensor, [1.0 / 65535.0, 258.0 / 65535.0]);
+}
+
+#[test]
+fn arrays_of_other_kinds_are_named_and_not_called_damaged() {
+    let shape = ImageShape::new(1, 1, 2);
+    check_error(&npy(&[2], &[true, false]), "a.npy", shape, "holds booleans, which are neither");
+    check_error(&npy(&[2], &[1u16, 2]), "a.npy", shape, "holds uint16 numbers");
+    check_error(&npy(&[2], &[1.0, f64::NAN]), "a.npy", shape, "holds NaN");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::output::{
 };
 use super::program::read_profile;
 use crate::diagnostics::{Diagnostic, Kind};
-use crate::report::BuildReport;
+use crate::report::{BuildReport, Estimate, cores};
 use crate::stages::StageKind;
 
 #[derive(Debug, clap::Args)]
@@ -50,6 +50,9 @@ pub(super) struct Args {
     /// Print the text form of a stage on standard output (may be repeated)
     #[arg(long, value_enum, value_name = "STAGE", value_delimiter = ',')]
     print_after: Vec<StageKind>,
+    /// Price of a core for an hour: says what a thousand images cost
+    #[arg(long, value_name = "PRICE", value_parser = super::price)]
+    core_hour: Option<f64>,
     #[command(flatten)]
     options: Options,
 }
@@ -89,7 +92,8 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
         return print_json(&report);
     }
     if !quiet {
-        eprint!("{}{}", summary(&report, &args.output), clustering(&report));
+        let costs = Estimate::new(&built.program).words(cores(), args.core_hour);
+        eprint!("{}{costs}{}", summary(&report, &args.output), clustering(&report));
         if let Some(note) = extra_levels(&report) {
             complain(&note);
         }

@@ -1,6 +1,5 @@
 //! The options of a build on the command line, and the request they make.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::Preprocessing;
@@ -139,7 +138,7 @@ impl Options {
 
 /// A file of images, or all pictures of a folder in the order of their names.
 fn calibration(path: &Path) -> Result<Calibration, Diagnostic> {
-    let files = if path.is_dir() { pictures(path)? } else { vec![path.to_owned()] };
+    let files = fhe_input::files(&[path.to_owned()]).map_err(|e| Diagnostic::input(&e))?;
     let read = |path: &PathBuf| {
         let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", path.display()));
         let bytes = fhe_host::read_bounded(path, MAX_IMAGE_BYTES)
@@ -151,20 +150,4 @@ fn calibration(path: &Path) -> Result<Calibration, Diagnostic> {
         }
     };
     Ok(Calibration::Files(files.iter().map(read).collect::<Result<_, _>>()?))
-}
-
-fn pictures(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
-    let cannot = |why: String| Diagnostic::new(Kind::Cannot, format!("{}: {why}", folder.display()));
-    let is_picture = |path: &PathBuf| {
-        let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_lowercase();
-        ["png", "jpg", "jpeg"].contains(&extension.as_str())
-    };
-    let entries = std::fs::read_dir(folder).map_err(|e| cannot(format!("cannot be read: {e}")))?;
-    let mut found: Vec<PathBuf> =
-        entries.filter_map(|entry| entry.ok().map(|e| e.path())).filter(is_picture).collect();
-    found.sort();
-    if found.is_empty() {
-        return Err(cannot("no PNG or JPEG pictures in this folder".to_owned()));
-    }
-    Ok(found)
 }

@@ -14,12 +14,14 @@ pub struct Preprocessing {
 
 /// One input as a file or an array has it, in `[channel, y, x]` order.
 ///
-/// One rule for all front ends: bytes are pixels, from 0 to 255, and are preprocessed; every other number is what the model
+/// One rule for all front ends: pixels of a picture are preprocessed; every other number is what the model
 /// takes, as it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Raw<'a> {
     /// Bytes of a picture.
     Pixels(&'a [u8]),
+    /// Pixels of sixteen bits, from 0 to 65535.
+    Deep(&'a [u16]),
     /// Numbers that are the model's input already.
     Numbers(&'a [f64]),
 }
@@ -29,6 +31,7 @@ impl Raw<'_> {
     pub fn len(&self) -> usize {
         match self {
             Self::Pixels(pixels) => pixels.len(),
+            Self::Deep(pixels) => pixels.len(),
             Self::Numbers(numbers) => numbers.len(),
         }
     }
@@ -44,6 +47,7 @@ impl Preprocessing {
     pub fn tensor(&self, raw: Raw<'_>, n_channels: usize) -> Vec<f64> {
         match raw {
             Raw::Pixels(pixels) => self.pixels(pixels, n_channels),
+            Raw::Deep(pixels) => self.normalized(pixels, 65535.0, n_channels),
             Raw::Numbers(numbers) => numbers.to_vec(),
         }
     }
@@ -57,8 +61,13 @@ impl Preprocessing {
 
     /// Bytes of a picture in `[channel, y, x]` order as the model takes them.
     fn pixels(&self, pixels: &[u8], n_channels: usize) -> Vec<f64> {
+        self.normalized(pixels, 255.0, n_channels)
+    }
+
+    /// Pixels from 0 to `largest`, in `[channel, y, x]` order.
+    fn normalized<T: Copy + Into<f64>>(&self, pixels: &[T], largest: f64, n_channels: usize) -> Vec<f64> {
         let plane = (pixels.len() / n_channels.max(1)).max(1);
-        let value = |(i, &pixel): (usize, &u8)| self.value(i / plane, f64::from(pixel) / 255.0);
+        let value = |(i, &pixel): (usize, &T)| self.value(i / plane, pixel.into() / largest);
         pixels.iter().enumerate().map(value).collect()
     }
 }
@@ -72,5 +81,6 @@ mod tests {
         let by = Preprocessing { mean: vec![0.5, 0.0], std: vec![0.25, 1.0] };
         assert_eq!(by.pixels(&[0, 255, 0, 255], 2), [-2.0, 2.0, 0.0, 1.0]);
         assert_eq!(Preprocessing::default().pixels(&[0, 255], 1), [0.0, 1.0]);
+        assert_eq!(by.tensor(Raw::Deep(&[0, 65535]), 2), [-2.0, 1.0]);
     }
 }

@@ -1,0 +1,124 @@
+//! What a program costs its users: seconds, bytes to send, memory of the server, money.
+//!
+//! Bytes follow from the program itself. Seconds are the compiler's prediction for one core, so what several cores make of them
+//! is a division that real machines do not quite reach; `fhe-run bench` measures.
+
+use std::fmt::Write as _;
+
+use fhe_bytecode::{CheckedProgram, Level, Memory};
+use serde::Serialize;
+
+use super::units;
+
+/// Costs of one program.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Seconds of one core for an image, plaintexts kept.
+    pub core_seconds: f64,
+    /// Seconds of one core to encode the plaintexts, once.
+    pub encode_core_seconds: f64,
+    /// Bytes of evaluation keys that a client uploads once; half of every key is a seed.
+    pub upload_once_bytes: u64,
+    /// Bytes of one encrypted input; half of it is a seed.
+    pub upload_bytes: u64,
+    /// Bytes of one encrypted result.
+    pub download_bytes: u64,
+    /// Bytes of memory that one client's evaluation cannot do without.
+    pub least_memory_bytes: u64,
+    /// Bytes of memory with all plaintexts kept.
+    pub memory_bytes: u64,
+}
+
+impl Estimate {
+    /// The costs of a program.
+    #[must_use]
+    pub fn new(program: &CheckedProgram) -> Self {
+        let (spec, params) = (program.spec(), program.params());
+        let poly = |level: Level| (params.log2_q_at(level) * params.n() as f64 / 8.0).ceil() as u64;
+        let least = Memory::of(program).needed();
+        Self {
+            core_seconds: spec.prediction.seconds,
+            encode_core_seconds: spec.prediction.encode_seconds,
+            upload_once_bytes: program.key_bytes() / 2,
+            upload_bytes: program.input_layout().n_cts() as u64 * poly(spec.input.level),
+            download_bytes: 2 * program.output_layout().n_cts() as u64 * poly(program.output_level()),
+            least_memory_bytes: least,
+            memory_bytes: least.saturating_add(spec.prediction.plaintext_bytes),
+        }
+    }
+
+    /// Seconds of an image on so many cores, the first one included or not.
+    #[must_use]
+    pub fn seconds(&self, cores: usize, first: bool) -> f64 {
+        let once = if first { self.encode_core_seconds } else { 0.0 };
+        (self.core_seconds + once) / cores.max(1) as f64
+    }
+
+    /// What a thousand images cost for a price of a core for an hour.
+    #[must_use]
+    pub fn thousand_images(&self, price_per_core_hour: f64) -> f64 {
+        self.core_seconds * 1000.0 / 3600.0 * price_per_core_hour
+    }
+
+    /// The costs in words, three lines, or four with a price.
+    #[must_use]
+    pub fn words(&self, cores: usize, price_per_core_hour: Option<f64>) -> String {
+        let bytes = units::bytes;
+        let mut text = format!(
+            "about {} an image on {} ({} the first time), predicted\n\
+             a client uploads {} of keys once, then {} per image, and gets {} back\n\
+             a server needs {} of memory for it, {} to be fast\n",
+            units::seconds(self.seconds(cores, false)),
+            if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") },
+            units::seconds(self.seconds(cores, true)),
+            bytes(self.upload_once_bytes),
+            bytes(self.upload_bytes),
+            bytes(self.download_bytes),
+            bytes(self.least_memory_bytes),
+            bytes(self.memory_bytes),
+        );
+        if let Some(price) = price_per_core_hour {
+            let _ = writeln!(
+                text,
+                "1000 images cost {} at {} per core and hour",
+                units::two_digits(self.thousand_images(price)),
+                units::two_digits(price)
+            );
+        }
+        text
+    }
+}
+
+/// Cores of this machine.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ESTIMATE: Estimate = Estimate {
+        core_seconds: 7.2,
+        encode_core_seconds: 3.6,
+        upload_once_bytes: 450 << 20,
+        upload_bytes: 3 << 20,
+        download_bytes: 1 << 18,
+        least_memory_bytes: 1 << 30,
+        memory_bytes: 3 << 30,
+    };
+
+    #[test]
+    fn the_words_agree_with_each_other() {
+        let words = ESTIMATE.words(2, Some(0.05));
+        for part in [
+            "about 3.60 s an image on 2 cores (5.40 s the first time)",
+            "uploads 450 MiB",
+            "1000 images cost 0.10",
+        ] {
+            assert!(words.contains(part), "{words}");
+        }
+        assert_eq!(ESTIMATE.words(1, None).lines().count(), 3);
+    }
+}
