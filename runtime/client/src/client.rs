@@ -50,7 +50,8 @@ impl Client {
         &self.key
     }
 
-    /// Encrypts one input tensor in `[channel, y, x]` order, as [`prepare`](crate::prepare) makes it; an ensemble gets one copy per member.
+    /// Encrypts one input tensor in `[channel, y, x]` order, as [`prepare`](crate::prepare) makes it; an ensemble gets
+    /// one copy per member.
     ///
     /// # Errors
     /// If the tensor has another size, a value cannot be encoded, or there is no randomness.

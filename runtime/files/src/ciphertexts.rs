@@ -4,7 +4,8 @@
 //! program fingerprint 32 | role u8 | samples u32 | ciphertexts per sample u32 | request 32 | names | ciphertexts
 //! ciphertext: level u16 | scale f64 | form u8 | seed 32 and one polynomial (form 1), or two polynomials (form 2)
 //! ```
-//! Version 1 has neither request nor names. A polynomial is its towers one after the other, residues packed to the bits of their prime.
+//! Version 1 has neither request nor names. A polynomial is its towers one after the other, residues packed to the
+//! bits of their prime.
 
 use std::io::{Read, Write};
 

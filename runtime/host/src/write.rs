@@ -188,7 +188,8 @@ fn written() -> MutexGuard<'static, Vec<PathBuf>> {
     WRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on Ctrl-C and SIGTERM remove every file that is being written, call `say` with the files that were written whole before, and
+/// From now on Ctrl-C and SIGTERM remove every file that is being written, call `say` with the files that were written
+/// whole before, and
 /// end the process with `code`.
 ///
 /// # Errors

@@ -1,7 +1,8 @@
 //! A server that evaluates compiled networks on encrypted inputs, for many clients. It holds no secret and links no code that
 //! knows one.
 //!
-//! [`server::Server`] is the whole server; `http` is its contract (`/v1`, OpenAPI generated from the routes), `jobs` the queue and
+//! [`server::Server`] is the whole server; `http` is its contract (`/v1`, OpenAPI generated from the routes), `jobs`
+//! the queue and
 //! its workers, `uploads` the way of evaluation keys, `memory` what is reserved before it is used, `store` what survives.
 #![forbid(unsafe_code)]
 
