@@ -12,7 +12,7 @@ use fhe_files::{
     Ciphertexts, EvaluationKeysWriter, Expected, FormatError, Header, Kind, Request, decode_ciphertexts,
     decode_header, decode_request, decode_requested_keys, encode_ciphertexts,
 };
-use fhe_host::{Content, WriteError, write_whole};
+use fhe_host::{Content, WriteError, check_target, write_whole};
 use fhe_secret::{SecretKey, SeedSource};
 use zeroize::Zeroizing;
 
@@ -235,6 +235,15 @@ fn read<T>(
         Ok(decode(BufReader::with_capacity(1 << 20, file), len)?)
     };
     read().map_err(|kind| FileError { path: path.to_path_buf(), kind })
+}
+
+/// Refuses a file of ciphertexts before the work for it is done.
+///
+/// # Errors
+/// If the file cannot be written or may not be replaced.
+pub fn check_ciphertexts(path: &Path) -> Result<(), FileError> {
+    check_target(path, Content::Magic(Kind::Ciphertexts.magic()))
+        .map_err(|error| FileError { path: path.to_path_buf(), kind: error.into() })
 }
 
 /// Writes a file that is there completely or not at all; see [`write_whole`].

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use fhe_diagnostics::remedy;
-use fhe_host::{Content, WriteError, show_bytes, write_whole};
+use fhe_host::{Content, WriteError, check_target, show_bytes, write_whole};
 
 use super::Outcome;
 use crate::SelfCheck;
@@ -39,9 +39,16 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Outcome {
 
 /// Writes a file that is there completely or not at all.
 pub(super) fn write_atomically(path: &Path, content: Content, bytes: &[u8]) -> Result<(), Diagnostic> {
-    write_whole(path, content, |file| Ok(file.write_all(bytes)?)).map_err(|error: WriteError| {
-        Diagnostic::new(Kind::Cannot, format!("{}: {error}", path.display())).with_help(remedy::write(&error))
-    })
+    write_whole(path, content, |file| Ok(file.write_all(bytes)?)).map_err(|error| not_written(path, &error))
+}
+
+/// Refuses an output before the work for it is done.
+pub(super) fn check_output(path: &Path, content: Content) -> Result<(), Diagnostic> {
+    check_target(path, content).map_err(|error| not_written(path, &error))
+}
+
+fn not_written(path: &Path, error: &WriteError) -> Diagnostic {
+    Diagnostic::new(Kind::Cannot, format!("{}: {error}", path.display())).with_help(remedy::write(error))
 }
 
 pub(super) fn summary(report: &BuildReport, path: &Path) -> String {

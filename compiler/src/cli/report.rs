@@ -10,7 +10,7 @@ use fhec_passes::{Pass, PassError, PassRun};
 
 use super::Outcome;
 use super::build::{Options, Progress};
-use super::output::write_atomically;
+use super::output::{check_output, write_atomically};
 use super::program::{read_profile, read_program};
 use crate::diagnostics::{Diagnostic, Kind, Words};
 use crate::import::Imported;
@@ -42,6 +42,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
+    check_output(&args.output, fhe_diagnostics::TEXT).map_err(|d| vec![d])?;
     let mut recorder =
         Recorder { progress: Progress::new(quiet, false), stages: Stages::default(), failed: None };
     let written = page(args, &mut recorder)

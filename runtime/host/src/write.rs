@@ -52,25 +52,7 @@ pub fn write_whole<E: From<WriteError>>(
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     let path = &followed(path);
-    match fs::metadata(path) {
-        // A pipe or a device can hold nothing that would be lost.
-        Ok(found) if content == Content::Secret || content == Content::New && found.is_file() => {
-            return Err(WriteError::Exists.into());
-        }
-        Ok(found) if found.is_file() => check_replaceable(path, content)?,
-        Ok(found) if found.is_dir() => {
-            return Err(WriteError::Io(io::Error::from(ErrorKind::IsADirectory)).into());
-        }
-        Ok(_) => return write_through(path, write),
-        Err(_) => {}
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    if !folder.is_dir() {
-        return Err(WriteError::NoFolder(folder.to_path_buf()).into());
-    }
+    let Some(folder) = checked_folder(path, content)? else { return write_through(path, write) };
     let mut file = new_file(folder, content).map_err(plain)?;
     let _unfinished = Unfinished::register(file.path());
     // A secret passes no buffer that is not erased afterwards.
@@ -91,6 +73,39 @@ pub fn write_whole<E: From<WriteError>>(
     // The file is there; that its name survives a power cut is as much as can be tried.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
+}
+
+/// Refuses at once what [`write_whole`] would refuse after hours of work: a folder that is not there or not writable, a file
+/// that may not be replaced.
+///
+/// # Errors
+/// As [`write_whole`]; nothing is left behind.
+pub fn check_target(path: &Path, content: Content) -> Result<(), WriteError> {
+    match checked_folder(&followed(path), content)? {
+        Some(folder) => new_file(folder, content).map(drop).map_err(plain),
+        None => Ok(()),
+    }
+}
+
+/// The folder that a new file goes to, if the file may be there; none for a pipe or a device.
+fn checked_folder(path: &Path, content: Content) -> Result<Option<&Path>, WriteError> {
+    match fs::metadata(path) {
+        // A pipe or a device can hold nothing that would be lost.
+        Ok(found) if content == Content::Secret || content == Content::New && found.is_file() => {
+            return Err(WriteError::Exists);
+        }
+        Ok(found) if found.is_file() => check_replaceable(path, content)?,
+        Ok(found) if found.is_dir() => {
+            return Err(WriteError::Io(io::Error::from(ErrorKind::IsADirectory)));
+        }
+        Ok(_) => return Ok(None),
+        Err(_) => {}
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if folder.is_dir() { Ok(Some(folder)) } else { Err(WriteError::NoFolder(folder.to_path_buf())) }
 }
 
 /// Where a link points to, also if there is nothing yet.
@@ -275,6 +290,20 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         write(Path::new("/dev/null"), MAGIC, b"magic").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn a_target_is_refused_before_the_work_and_left_as_it_is() {
+        let (folder, path) = folder();
+        check_target(&path, MAGIC).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+        fs::write(&path, "another kind").unwrap();
+        assert!(matches!(check_target(&path, MAGIC), Err(WriteError::OtherKind)));
+        assert!(matches!(check_target(&path, Content::Secret), Err(WriteError::Exists)));
+        let nowhere = folder.path().join("no/a");
+        assert!(matches!(check_target(&nowhere, TEXT), Err(WriteError::NoFolder(_))));
+        assert!(check_target(folder.path(), TEXT).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"another kind");
     }
 
     #[test]

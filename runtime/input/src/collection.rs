@@ -85,7 +85,7 @@ impl Collection {
         let File { path, samples, .. } = &self.files[file];
         match samples.len() {
             1 => file_name(path),
-            _ => format!("{}[{sample}]", file_name(path)),
+            _ => format!("{}#{sample}", file_name(path)),
         }
     }
 
@@ -208,7 +208,7 @@ mod tests {
         let paths = [folder.clone(), folder.join("two.csv")];
         let found = Collection::read(&paths, ImageShape::new(1, 2, 2), Fit::Exact).unwrap();
         let names: Vec<String> = (0..found.len()).map(|i| found.name(i)).collect();
-        assert_eq!(names, ["a.png", "b.png", "two.csv[0]", "two.csv[1]"]);
+        assert_eq!(names, ["a.png", "b.png", "two.csv#0", "two.csv#1"]);
         assert_eq!([found.label(0), found.label(1), found.label(2)], [None, Some(1), None]);
         assert_eq!(found.tensor(0, &Preprocessing::default()).unwrap(), [1.0, 0.0, 0.0, 0.0]);
         let wrong = Collection::read(&paths[..1], ImageShape::new(1, 3, 3), Fit::Exact).unwrap_err();

@@ -225,12 +225,15 @@ pub(crate) struct Info {
 
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// PNG, JPEG, .npy, .npz, .csv, CIFAR-10 .bin or idx file (each may be gzipped)
+    /// Pictures or folders of them, .npy, .npz, .csv, CIFAR-10 .bin or idx files (each may be gzipped)
     #[arg(required = true)]
     pub inputs: Vec<PathBuf>,
     /// Which samples of a file that holds several: 3 or 0..8
     #[arg(long, value_name = "RANGE", default_value = "0")]
     pub index: Selection,
+    /// Stretch pictures of another size to the model's
+    #[arg(long)]
+    pub resize: bool,
     /// Accept inputs far outside those the model was calibrated on
     #[arg(long)]
     pub any_range: bool,
@@ -243,6 +246,9 @@ pub(crate) struct SampleArgs {
     /// Which sample of the input file
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub index: usize,
+    /// Stretch a picture of another size to the model's
+    #[arg(long)]
+    pub resize: bool,
     /// Accept an input far outside those the model was calibrated on
     #[arg(long)]
     pub any_range: bool,

@@ -20,19 +20,21 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
     show::check_args(&args.show)?;
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
-    let inputs = samples::load(&program.interface, &args.input)?;
+    let (inputs, _) = samples::load(&program.interface, &args.input)?;
     let options = Options { memory: memory_budget(&args.run), n_evaluations: inputs.len() };
     let mut seeds = SeedSource::os();
     let trial = Trial::new(&program.checked, options, &mut seeds)?;
     note_memory(trial.session(), quiet);
+    let mut bar = Bar::new("evaluating", quiet);
     let outcomes = inputs
         .iter()
         .enumerate()
         .map(|(i, input)| {
-            let bar = Bar::new(&format!("input {} of {}", i + 1, inputs.len()), quiet);
+            bar.item(i, inputs.len());
             trial.run(&input.tensor, &mut seeds, &bar)
         })
         .collect::<Result<Vec<Outcome>, TrialError>>()?;
+    drop(bar);
     let scores: Vec<_> = outcomes.iter().map(|outcome| outcome.decrypted.clone()).collect();
     let seconds: f64 = outcomes.iter().map(|outcome| outcome.eval_seconds).sum();
     report_profile(&args.run, &Profile::joined(outcomes.into_iter().map(|o| o.profile).collect()))?;

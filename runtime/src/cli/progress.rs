@@ -1,28 +1,53 @@
-//! An evaluation as a bar: the layer, the time left and the memory in use.
+//! An evaluation as a bar: the input and the layer, the time left of the whole batch and the memory in use.
+
+use std::time::Instant;
 
 use fhe_host::memory::rss_bytes;
 use fhe_host::show_bytes;
 use fhe_machine::{Observer, Progress};
 
 /// A bar on standard error; hidden when that is no terminal, or by `--quiet`.
-pub(crate) struct Bar(fhe_diagnostics::Bar);
+pub(crate) struct Bar {
+    bar: fhe_diagnostics::Bar,
+    /// Which input of how many, where there are several.
+    item: (usize, usize),
+    began: Instant,
+}
 
 impl Bar {
     /// A bar for work called `title`.
     pub(crate) fn new(title: &str, quiet: bool) -> Self {
-        Self(fhe_diagnostics::Bar::new(title, quiet))
+        Self { bar: fhe_diagnostics::Bar::new(title, quiet), item: (0, 1), began: Instant::now() }
+    }
+
+    /// Goes over to the next input of a batch, counted from 0.
+    pub(crate) fn item(&mut self, index: usize, of: usize) {
+        self.item = (index, of.max(1));
     }
 
     /// Shows a part of the work done, from 0 to 1, and what is at hand.
     pub(crate) fn set(&self, part: f64, detail: String) {
-        self.0.set(part, &detail);
+        self.bar.set(part, &detail);
     }
 }
 
 impl Observer for Bar {
     fn progress(&self, progress: Progress<'_>) {
         let memory = rss_bytes().map_or(String::new(), |bytes| format!(", {}", show_bytes(bytes)));
-        let detail = format!("{}{memory}", progress.layer);
-        self.0.set_left(progress.fraction, progress.remaining(), &detail);
+        let (index, of) = self.item;
+        match of {
+            1 => {
+                let detail = format!("{}{memory}", progress.layer);
+                self.bar.set_left(progress.fraction, progress.remaining(), &detail);
+            }
+            _ => {
+                let part = (index as f64 + progress.fraction) / of as f64;
+                let factor = (1.0 - part) / part;
+                let left =
+                    (part > 0.0 && factor.is_finite()).then(|| self.began.elapsed().mul_f64(factor.max(0.0)));
+                let detail = format!("input {} of {of}, {}{memory}", index + 1, progress.layer);
+                self.bar.set_left(part, left, &detail);
+            }
+        }
     }
 }

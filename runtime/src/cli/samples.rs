@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fhe_bytecode::Interface;
 use fhe_client::{prepare, prepare_unchecked};
-use fhe_input::{ImageShape, InputError, read_samples};
+use fhe_input::{Fit, ImageShape, InputError, files, read_samples_fitted};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
@@ -18,13 +18,27 @@ pub(crate) struct Sample {
     pub name: String,
 }
 
-/// The selected samples of all given files.
-pub(crate) fn load(interface: &Interface, args: &InputArgs) -> Result<Vec<Sample>, CliError> {
-    let mut all = Vec::new();
-    for path in &args.inputs {
-        all.extend(load_file(interface, path, args.index.0.clone(), args.any_range)?);
+/// The selected samples of all given files and folders, and how many these hold.
+pub(crate) fn load(interface: &Interface, args: &InputArgs) -> Result<(Vec<Sample>, usize), CliError> {
+    let (mut all, mut n_found) = (Vec::new(), 0);
+    for path in files(&args.inputs)? {
+        let how = How { fit: fit(args.resize), any_range: args.any_range };
+        let (samples, n) = load_file(interface, &path, args.index.0.clone(), how)?;
+        all.extend(samples);
+        n_found += n;
     }
-    Ok(all)
+    Ok((all, n_found))
+}
+
+/// How samples are read.
+#[derive(Clone, Copy)]
+struct How {
+    fit: Fit,
+    any_range: bool,
+}
+
+fn fit(resize: bool) -> Fit {
+    if resize { Fit::Resize } else { Fit::Exact }
 }
 
 /// One sample of a file, or a random one if there is no file.
@@ -33,7 +47,8 @@ pub(crate) fn load_one(interface: &Interface, args: &SampleArgs) -> Result<Sampl
     match args.input.as_deref() {
         None => Ok(Sample { tensor: random_tensor(interface), label: None, name: "random".to_owned() }),
         Some(path) => {
-            let mut samples = load_file(interface, path, index..index.saturating_add(1), args.any_range)?;
+            let how = How { fit: fit(args.resize), any_range: args.any_range };
+            let (mut samples, _) = load_file(interface, path, index..index.saturating_add(1), how)?;
             Ok(samples.remove(0))
         }
     }
@@ -43,22 +58,22 @@ fn load_file(
     interface: &Interface,
     path: &Path,
     range: std::ops::Range<usize>,
-    any_range: bool,
-) -> Result<Vec<Sample>, CliError> {
+    how: How,
+) -> Result<(Vec<Sample>, usize), CliError> {
     let shape = interface.input_layout().shape();
     let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
-    let samples = read_samples(path, shape)?;
+    let samples = read_samples_fitted(path, shape, how.fit)?;
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let sample = |index| {
         let raw = samples.raw(index).map_err(|kind| InputError { path: path.to_path_buf(), kind })?;
-        let prepare = if any_range { prepare_unchecked } else { prepare };
+        let prepare = if how.any_range { prepare_unchecked } else { prepare };
         let tensor =
             prepare(interface, raw).map_err(|cause| CliError::Sample { path: path.into(), cause })?;
         let name = if samples.len() > 1 { format!("{file}#{index}") } else { file.clone() };
         Ok(Sample { tensor, label: samples.label(index), name })
     };
     // The first error ends it, so a range far beyond the file costs nothing.
-    range.map(sample).collect()
+    Ok((range.map(sample).collect::<Result<_, CliError>>()?, samples.len()))
 }
 
 /// Uniform pixels, preprocessed; the same ones every time.

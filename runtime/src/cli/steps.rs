@@ -81,8 +81,9 @@ fn check_key_bytes(args: &Keygen, needed: u64, n_keys: usize, quiet: bool) -> Re
 
 /// Encrypts inputs.
 pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
+    store::check_ciphertexts(&args.output)?;
     let program = Contract::load(&args.program)?;
-    let inputs = samples::load(&program.interface, &args.input)?;
+    let (inputs, n_found) = samples::load(&program.interface, &args.input)?;
     let (context, client) = client(&program, &args.secret_key)?;
     let mut seeds = SeedSource::os();
     let samples = inputs
@@ -94,8 +95,9 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
     let names = named.iter().map(|input| input.name.clone()).collect();
     let ciphertexts = Ciphertexts { names, ..Ciphertexts::new(client.key().id(), samples) };
     store::write_ciphertexts(&args.output, &context, &Expected::input(&program.interface), &ciphertexts)?;
-    let words = format!("{}: {n_samples} encrypted input(s)", args.output.display());
-    let fields = json!({ "output": args.output, "inputs": n_samples, "key": client.key().id().to_string() });
+    let rest = if n_found > n_samples { " (--index chooses)" } else { "" };
+    let words = format!("{}: {n_samples} of {n_found} sample(s) encrypted{rest}", args.output.display());
+    let fields = json!({ "output": args.output, "inputs": n_samples, "samples": n_found, "key": client.key().id().to_string() });
     sum_up(args.summary.format, quiet, &words, &fields)
 }
 
@@ -107,6 +109,7 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
         }
     }
     different(&args.ciphertexts, &args.output)?;
+    store::check_ciphertexts(&args.output)?;
     let program = Program::load(&args.program)?;
     let context = Context::new(program.checked.params().clone())?;
     let expected = Expected::input(&program.interface);
@@ -130,8 +133,9 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     note_memory(&session, quiet);
     let mut profiles = Vec::new();
     let mut results = Vec::new();
+    let mut bar = Bar::new("evaluating", quiet);
     for (i, sample) in inputs.samples.into_iter().enumerate() {
-        let bar = Bar::new(&format!("input {} of {n_evaluations}", i + 1), quiet);
+        bar.item(i, n_evaluations);
         let sample = sample.into_iter().map(|stored| stored.expand(&context)).collect();
         let input = Input::new(&context, inputs.key_id, sample);
         let (result, profile) = session.evaluate(input, &Cancel::default(), &bar)?;

@@ -13,7 +13,7 @@ pub(super) use self::options::Options;
 pub(super) use self::progress::Progress;
 use super::Outcome;
 use super::output::{
-    Form, clustering, extra_levels, print, print_json, self_check, summary, write_atomically,
+    Form, check_output, clustering, extra_levels, print, print_json, self_check, summary, write_atomically,
 };
 use super::program::read_profile;
 use crate::diagnostics::{Diagnostic, Kind};
@@ -65,6 +65,10 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     }
     super::memory::check(&args.models).map_err(|d| vec![d])?;
     super::interface::beside(&args.output).map_err(|d| vec![d])?;
+    check_output(&args.output, Content::Magic(&codec::MAGIC)).map_err(|d| vec![d])?;
+    if let Some(path) = &args.report {
+        check_output(path, fhe_diagnostics::TEXT).map_err(|d| vec![d])?;
+    }
     let mut progress = Progress::new(quiet, args.print_after.contains(&StageKind::Circuit));
     let result = args.options.compile(&args.models, &mut progress);
     progress.finish();
