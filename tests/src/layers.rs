@@ -31,6 +31,22 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("fhec-ir", &[]),
     ("fhec-passes", &["fhec-ir"]),
     ("fhec", &["fhe-bytecode", "fhe-diagnostics", "fhe-host", "fhe-input", "fhec-ir", "fhec-passes"]),
+    (
+        "fhec-python",
+        &[
+            "fhe-bytecode",
+            "fhe-ckks",
+            "fhe-client",
+            "fhe-diagnostics",
+            "fhe-files",
+            "fhe-host",
+            "fhe-input",
+            "fhe-machine",
+            "fhe-runtime",
+            "fhe-secret",
+            "fhec",
+        ],
+    ),
     ("xtask", &[]),
 ];
 
@@ -110,6 +126,11 @@ pub const UNKNOWN: &[(&str, &[&str], &str)] = &[
         "an evaluator knows no secret and no randomness",
     ),
     ("runtime/serve/src", &["SecretKey::", "fhe_client", "fhe_secret"], "a server has no secret"),
+    (
+        "runtime/python/src/server",
+        &["fhe_secret", "fhe_client", "SecretKey", "decrypt"],
+        "a server knows no secret",
+    ),
     (
         "runtime/machine/src",
         &["std::fs", "SecretKey", "println!"],

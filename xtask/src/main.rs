@@ -11,6 +11,7 @@ mod evidence;
 mod fuzz;
 mod golden;
 mod lab;
+mod python;
 mod slow;
 mod tidy;
 mod workspace;
@@ -45,6 +46,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Rewrite the golden and corrupt program files
     Golden,
+    /// Build and test the Python package in a virtual environment under target/
+    Python(python::Args),
     /// Run the slow tests that the default suite leaves out
     Slow(slow::Args),
     /// Check the tree itself: layers, citations, links, paths, dependencies, fixtures, widths
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Command::Evidence(args) => evidence::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Golden => golden::run(),
+        Command::Python(args) => python::run(&args),
         Command::Slow(args) => slow::run(&args),
         Command::Tidy => tidy::run(),
         Command::Bench(args) => lab::run("bench", &args),

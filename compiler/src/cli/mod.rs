@@ -19,6 +19,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use fhe_diagnostics::complain;
 
+pub use self::relu::parse as parse_relu;
 use crate::diagnostics::Diagnostic;
 
 /// Compiles neural networks with polynomial activations to leveled homomorphic programs.

@@ -3,7 +3,10 @@
 use crate::fit::FitSpec;
 
 /// Parses a request to replace activations.
-pub(super) fn parse(text: &str) -> Result<FitSpec, String> {
+///
+/// # Errors
+/// With what is wrong, for people.
+pub fn parse(text: &str) -> Result<FitSpec, String> {
     let mut parts = text.split(',');
     if parts.next() != Some("quadratic") {
         return Err("expected `quadratic`, optionally with `,c=RANGE` and `,b=BITS`".into());

@@ -5,18 +5,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::codec;
-use fhec_ir::Graph;
-use fhec_passes::{Pass, PassError, PassRun};
 
 use super::Outcome;
 use super::build::{Options, Progress};
 use super::output::{check_output, write_atomically};
 use super::program::{read_profile, read_program};
 use crate::diagnostics::{Diagnostic, Kind, Words};
-use crate::import::Imported;
-use crate::levels::{LevelsOptions, last_row, partial_rows};
-use crate::report::{Page, Stages, precision_bits};
-use crate::{Observer, Stage};
+use crate::report::{Page, Recorder, precision_bits};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -43,11 +38,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     check_output(&args.output, fhe_diagnostics::TEXT).map_err(|d| vec![d])?;
-    let mut recorder =
-        Recorder { progress: Progress::new(quiet, false), stages: Stages::default(), failed: None };
-    let written = page(args, &mut recorder)
+    let mut progress = Progress::new(quiet, false);
+    let written = page(args, &mut progress)
         .and_then(|html| write_atomically(&args.output, fhe_diagnostics::TEXT, html.as_bytes()));
-    recorder.progress.finish();
+    progress.finish();
     written.map_err(|d| vec![d])?;
     if !quiet {
         eprintln!("{}: open it in a browser", args.output.display());
@@ -55,7 +49,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     Ok(())
 }
 
-fn page(args: &Args, recorder: &mut Recorder) -> Result<String, Diagnostic> {
+fn page(args: &Args, progress: &mut Progress) -> Result<String, Diagnostic> {
     if is_program(&args.models[0]) {
         if args.models.len() > 1 {
             return Err(Diagnostic::new(Kind::Usage, "a report is about one program"));
@@ -66,52 +60,19 @@ fn page(args: &Args, recorder: &mut Recorder) -> Result<String, Diagnostic> {
             Page { program: &program, stages: None, precision_bits: None, measured: measured.as_ref() };
         return Ok(page.html());
     }
-    let compiled = args.options.compile(&args.models, recorder)?;
-    if let Some(error) = &recorder.failed {
-        return Err(Diagnostic::pass(&args.models[0].display().to_string(), error));
-    }
+    let mut recorder = Recorder::new(progress);
+    let compiled = args.options.compile(&args.models, &mut recorder)?;
+    let name = || args.models[0].display().to_string();
+    let stages = recorder.finish().map_err(|error| Diagnostic::pass(&name(), &error))?;
     let built = &compiled.built;
     let measured = read_profile(args.profile.as_deref(), &built.program)?;
     let page = Page {
         program: &built.program,
-        stages: Some(&recorder.stages),
+        stages: Some(&stages),
         precision_bits: Some(precision_bits(built)),
         measured: measured.as_ref(),
     };
     Ok(page.html())
-}
-
-/// Keeps the graph on its way, for the page.
-struct Recorder {
-    progress: Progress,
-    stages: Stages,
-    failed: Option<PassError>,
-}
-
-impl Observer for Recorder {
-    fn stage(&mut self, stage: Stage<'_>) {
-        self.progress.stage(stage);
-    }
-
-    fn fraction(&mut self, done: usize, of: usize) {
-        self.progress.fraction(done, of);
-    }
-
-    fn imported(&mut self, model: &Imported) {
-        self.stages = Stages::imported(&model.graph);
-        match partial_rows(&model.graph, &LevelsOptions::default()) {
-            Ok(rows) => self.stages.configurations = rows,
-            Err(error) => self.failed = Some(error),
-        }
-    }
-
-    fn passed(&mut self, pass: &dyn Pass, run: &PassRun, graph: &Graph) {
-        self.stages.push(run, pass.summary(), graph);
-    }
-
-    fn optimized(&mut self, graph: &Graph) {
-        self.stages.configurations.push(last_row(graph));
-    }
 }
 
 /// Whether a file begins like a program.

@@ -51,3 +51,30 @@ pub trait Observer {
 
 /// Watches nothing.
 impl Observer for () {}
+
+/// Whoever is lent watches all the same.
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn stage(&mut self, stage: Stage<'_>) {
+        (**self).stage(stage);
+    }
+
+    fn fraction(&mut self, done: usize, of: usize) {
+        (**self).fraction(done, of);
+    }
+
+    fn imported(&mut self, model: &Imported) {
+        (**self).imported(model);
+    }
+
+    fn passed(&mut self, pass: &dyn Pass, run: &PassRun, graph: &Graph) {
+        (**self).passed(pass, run, graph);
+    }
+
+    fn optimized(&mut self, graph: &Graph) {
+        (**self).optimized(graph);
+    }
+
+    fn lowered(&mut self, circuit: &Circuit) {
+        (**self).lowered(circuit);
+    }
+}

@@ -2,6 +2,23 @@
 
 use std::fs;
 
+/// Part of the available memory that is used when nothing is said.
+const DEFAULT_PART: f64 = 0.85;
+
+/// Address space that the allocator reserves for every thread.
+const THREAD_BYTES: u64 = 64 << 20;
+
+/// The memory that work may take: what is asked for, or most of what is available, and never more than the limits of the
+/// process leave beside `n_threads` threads.
+pub fn budget(asked: Option<u64>, n_threads: usize) -> u64 {
+    let part = |bytes: u64| (bytes as f64 * DEFAULT_PART) as u64;
+    let available = || available_bytes().map_or(u64::MAX, part);
+    // The main thread and those that watch come besides.
+    let reserved = (n_threads as u64 + 2) * THREAD_BYTES;
+    let limit = limit_bytes().map_or(u64::MAX, |left| part(left.saturating_sub(reserved)));
+    asked.unwrap_or_else(available).min(limit)
+}
+
 /// Largest resident set of this process so far, in bytes.
 pub fn peak_rss_bytes() -> Option<u64> {
     kib_field("/proc/self/status", "VmHWM:")

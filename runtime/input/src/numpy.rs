@@ -10,8 +10,35 @@ use crate::{ImageShape, InputErrorKind};
 /// Decodes one array: samples in C order, channels first, or channels last where that is not ambiguous.
 pub(crate) fn decode_npy(data: &[u8], shape: ImageShape) -> Result<Samples, InputErrorKind> {
     let header = Header::parse(data)?;
-    let order = axis_order(&header.dims, shape)?;
-    let values = match header.values(data)? {
+    axis_order(&header.dims, shape)?;
+    arranged(&header.dims, header.values(data)?, shape)
+}
+
+impl Samples {
+    /// The samples of an array of bytes in memory, in C order: pixels from 0 to 255. What files of arrays may be, it may be.
+    ///
+    /// # Errors
+    /// If the array has another shape than `shape`, with a sample axis or without.
+    pub fn from_pixels(dims: &[usize], values: Vec<u8>, shape: ImageShape) -> Result<Self, InputErrorKind> {
+        arranged(dims, Values::Pixels(values), shape)
+    }
+
+    /// The samples of an array of numbers in memory, in C order: inputs of the model as they are.
+    ///
+    /// # Errors
+    /// If the array has another shape than `shape`, with a sample axis or without, or a value that is no number.
+    pub fn from_numbers(dims: &[usize], values: Vec<f64>, shape: ImageShape) -> Result<Self, InputErrorKind> {
+        match values.iter().find(|x| !x.is_finite()) {
+            Some(&number) => Err(InputErrorKind::NotFinite { number }),
+            None => arranged(dims, Values::Numbers(values), shape),
+        }
+    }
+}
+
+/// The values of an array of extents `dims` as samples, channels first.
+fn arranged(dims: &[usize], values: Values, shape: ImageShape) -> Result<Samples, InputErrorKind> {
+    let order = axis_order(dims, shape)?;
+    let values = match values {
         Values::Pixels(v) => Values::Pixels(order.channels_first(v, shape)),
         Values::Deep(v) => Values::Deep(order.channels_first(v, shape)),
         Values::Numbers(v) => Values::Numbers(order.channels_first(v, shape)),

@@ -352,3 +352,23 @@ fn labels_beside_the_images_are_classes_or_refused() {
         assert!(error.contains(&format!("label 0 is {wrong}")), "{error}");
     }
 }
+
+#[test]
+fn arrays_in_memory_are_read_as_their_files_are() {
+    let values: Vec<f64> = (0..24).map(f64::from).collect();
+    for dims in [vec![3, 2, 4], vec![1, 3, 2, 4], vec![24], vec![1, 2, 4, 3]] {
+        let written: Vec<u64> = dims.iter().map(|&d: &usize| d as u64).collect();
+        let read = decode_samples(&npy(&written, &values), Path::new("a.npy"), SHAPE).unwrap();
+        assert_eq!(Samples::from_numbers(&dims, values.clone(), SHAPE).unwrap(), read, "{dims:?}");
+    }
+    let pixels: Vec<u8> = (0..48).collect();
+    let read = decode_samples(&npy(&[2, 3, 2, 4], &pixels), Path::new("a.npy"), SHAPE).unwrap();
+    assert_eq!(Samples::from_pixels(&[2, 3, 2, 4], pixels, SHAPE).unwrap(), read);
+    let error = Samples::from_pixels(&[2, 4, 2], vec![0; 16], SHAPE).unwrap_err().to_string();
+    assert_eq!(error, "holds an array of [2, 4, 2], but the model takes [3,2,4]");
+    for (number, said) in [(f64::NAN, "holds NaN"), (f64::INFINITY, "holds inf")] {
+        let mut values = values.clone();
+        values[5] = number;
+        assert_eq!(Samples::from_numbers(&[3, 2, 4], values, SHAPE).unwrap_err().to_string(), said);
+    }
+}

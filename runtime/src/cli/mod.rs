@@ -30,6 +30,7 @@ use self::args::{Cli, Command, TextFormat};
 pub use self::demo::{DemoReport, run_demo};
 pub use self::error::CliError;
 pub use self::profile::to_json as profile_json;
+pub use self::program::insecurity;
 
 /// Runs the command line and gives the exit code of the process.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {

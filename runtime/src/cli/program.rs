@@ -74,7 +74,7 @@ fn check_security(path: &Path, params: &Params, insecure_flag: bool) -> Result<(
 }
 
 /// Why parameters are below the bar, if they are.
-pub(crate) fn insecurity(params: &Params) -> Option<String> {
+pub fn insecurity(params: &Params) -> Option<String> {
     if params.is_secure() {
         return None;
     }

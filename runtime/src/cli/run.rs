@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fhe_bytecode::text::harmless_lines;
-use fhe_host::memory::{available_bytes, limit_bytes};
+use fhe_host::memory::budget;
 use fhe_host::show_bytes;
 use fhe_machine::{Profile, Session};
 
@@ -12,21 +12,9 @@ use super::error::CliError;
 use super::profile;
 use super::show::{pretty, write};
 
-/// Part of the available memory that is used when nothing is said.
-const DEFAULT_PART: f64 = 0.85;
-
-/// Address space that the allocator reserves for every thread.
-const THREAD_BYTES: u64 = 64 << 20;
-
-/// The memory budget: what is asked for, or most of what is available, and never more than the limits of the process leave.
+/// The memory budget: what is asked for, or most of what is available, within the limits of the process.
 pub(crate) fn memory_budget(args: &RunArgs) -> u64 {
-    let part = |bytes: u64| (bytes as f64 * DEFAULT_PART) as u64;
-    let available = || available_bytes().map_or(u64::MAX, part);
-    let asked = args.memory.unwrap_or_else(available);
-    // Threads of the pool, the main one and those that watch.
-    let n_threads = rayon::current_num_threads() as u64 + 2;
-    let limit = limit_bytes().map_or(u64::MAX, |left| part(left.saturating_sub(n_threads * THREAD_BYTES)));
-    asked.min(limit)
+    budget(args.memory, rayon::current_num_threads())
 }
 
 /// Says what the evaluation is going to need.

@@ -1,0 +1,216 @@
+"""Models to programs: what may be given, and the options by name."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from fhec import _fhec
+from fhec._errors import DataError, UsageError
+from fhec._progress import Progress
+from fhec._results import Levels, Report, Simulation
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+# A path, the bytes of an ONNX file, an onnx.ModelProto, a pair of a torch module and an example; a list is an ensemble.
+Model = Any
+Samples = Union["ArrayLike", str, "os.PathLike[str]"]
+_PICTURES = {".png", ".jpg", ".jpeg"}
+_MAX_IMAGE_BYTES = 512 << 20
+
+
+def compile(
+    model: Model,
+    *,
+    calibrate: Samples | Sequence[str] | None = None,
+    memory: int | str = "16GiB",
+    layout: str = "auto",
+    sublevels: int = 2,
+    precision: float | None = None,
+    headroom: float | None = None,
+    log_n: int | None = None,
+    mean: float | Sequence[float] = (),
+    std: float | Sequence[float] = (),
+    labels: Sequence[str] = (),
+    relu: str | None = None,
+    cluster: str | None = None,
+    centroids: int = 64,
+    fuse: bool = True,
+    redistribute: bool = True,
+    toy: bool = False,
+    insecure: bool = False,
+    progress: Progress = None,
+) -> _fhec.Program:
+    """Compiles a model to a program over encrypted data, as `fhec build` does.
+
+    Args:
+        model: the path of an ONNX file, its bytes, an `onnx.ModelProto`, or a pair of a `torch.nn.Module` and an example
+            input (needs the extra `torch`). A list of models of one architecture becomes an ensemble whose scores are averaged.
+        calibrate: samples that values are measured on and whose classes are kept: an array, a file or a folder of pictures.
+            Without it pictures are made up.
+        memory: bytes that keys, plaintexts and ciphertexts of one evaluation may take.
+        layout: "auto", "hw" (a channel per ciphertext) or "packed".
+        sublevels: multiplications per level.
+        precision: bits between the largest score and the deviation of its error; by default 6 to 9.
+        headroom: bits that every value keeps free below half its modulus.
+        log_n: log2 of the ring degree, instead of the smallest that fits.
+        mean, std: normalization of pixels from 0 to 1, where the model does not tell it.
+        labels: names of the classes, where the model does not tell them.
+        relu: "quadratic", or "quadratic,c=2,b=10", replaces ReLU by a polynomial; expect to retrain.
+        cluster: "full" or "slice" replaces weights by the entries of codebooks with `centroids` entries.
+        fuse, redistribute: switch passes off.
+        toy: use a ring that protects nothing, to try things out.
+        insecure: accept parameters below 128 bits of security.
+        progress: True for a bar, or a function of (fraction, text).
+
+    Raises:
+        ModelError: if the model cannot be encrypted; names every node, why, and what to do.
+    """
+    given = {name: value for name, value in locals().items() if name not in ("model", "calibrate", "progress")}
+    models, calibration = _models(model), _calibration(calibrate)
+    return _fhec.compile(models, calibration, _options(given), progress)
+
+
+def report(model: Model, *, calibrate: Samples | Sequence[str] | None = None, progress: Progress = None, **options: Any) -> Report:
+    """The page of `fhec report` about a model, with the passes that led to its program.
+
+    Takes the options of `compile`. About a program that is there already: `Program.report`.
+    """
+    if isinstance(model, _fhec.Program):
+        return model.report()
+    return Report(_fhec.report(_models(model), _calibration(calibrate), _options({**_DEFAULTS, **options}), progress))
+
+
+def levels(model: Model, *, relu: str | None = None, degree: int | None = None, progress: Progress = None) -> Levels:
+    """What a model costs in levels, pass by pass, as `fhec levels` says.
+
+    Args:
+        model: as for `compile`; a list is several models, each for itself.
+        relu: as for `compile`.
+        degree: what the levels were if the activations had this degree.
+        progress: True for a bar, or a function of (fraction, text).
+    """
+    data, text = _fhec.levels(_models(model), relu, degree, progress)
+    return Levels(json.loads(data), text)
+
+
+def simulate(
+    program: _fhec.Program | str | os.PathLike[str],
+    x: Samples,
+    y: Samples | None = None,
+    *,
+    seed: int = 1,
+    progress: Progress = None,
+) -> Simulation:
+    """`Program.simulate` for a program, or for the path of one."""
+    loaded = program if isinstance(program, _fhec.Program) else _fhec.Program.load(program)
+    return loaded.simulate(x, y, seed=seed, progress=progress)
+
+
+_DEFAULTS: dict[str, Any] = {name: value for name, value in (compile.__kwdefaults__ or {}).items() if name not in ("calibrate", "progress")}
+
+
+def _options(given: dict[str, Any]) -> str:
+    """The options as the compiler reads them."""
+    unknown = sorted(set(given) - set(_DEFAULTS))
+    if unknown:
+        raise TypeError(f"compile has no option {', '.join(unknown)}")
+    options = dict(given)
+    options["memory"] = parse_bytes(options["memory"])
+    for name in ("mean", "std"):
+        options[name] = [float(value) for value in np.atleast_1d(np.asarray(options[name], dtype=float))]
+    options["labels"] = [str(label) for label in options["labels"]]
+    return json.dumps(options)
+
+
+def parse_bytes(size: int | str) -> int:
+    """A number of bytes, or a size such as "4GiB".
+
+    >>> parse_bytes("4GiB") == 4 << 30 and parse_bytes("512M") == 512 << 20 and parse_bytes(17) == 17
+    True
+    """
+    if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
+        return int(size)
+    text = str(size).strip().lower()
+    for unit, shift in (("t", 40), ("g", 30), ("m", 20), ("k", 10), ("", 0)):
+        for ending in (f"{unit}ib", f"{unit}b", unit):
+            number = text[: len(text) - len(ending)].strip()
+            if text.endswith(ending) and number.replace(".", "", 1).isdigit():
+                return int(float(number) * (1 << shift))
+    raise UsageError(f"{size!r} is no size", "option", 'give a number of bytes, or a size such as "4GiB"')
+
+
+def _models(model: Model) -> list[str | tuple[str, bytes]]:
+    return [_model(one) for one in model] if isinstance(model, list) else [_model(model)]
+
+
+def _model(model: Model) -> str | tuple[str, bytes]:
+    if isinstance(model, (str, os.PathLike)):
+        return os.fspath(model)
+    if isinstance(model, (bytes, bytearray)):
+        return ("model", bytes(model))
+    if hasattr(model, "SerializeToString"):
+        return (getattr(getattr(model, "graph", None), "name", "") or "model", model.SerializeToString())
+    if isinstance(model, tuple) and len(model) == 2:
+        from fhec.torch import export
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.onnx"
+            export(model[0], model[1], path)
+            return (type(model[0]).__name__, path.read_bytes())
+    raise TypeError(
+        f"a model is a path, bytes, an onnx.ModelProto or a pair of a torch module and an example, not {type(model).__name__}"
+    )
+
+
+def _calibration(calibrate: Any) -> list[tuple[str, bytes]] | None:
+    """The files of a calibration; an array becomes one."""
+    if calibrate is None:
+        return None
+    if isinstance(calibrate, (str, os.PathLike)):
+        path = Path(calibrate)
+        paths = sorted(p for p in path.iterdir() if p.suffix.lower() in _PICTURES) if path.is_dir() else [path]
+        if not paths:
+            raise DataError(f"{path}: no PNG or JPEG pictures in this folder", "no-calibration", "give a folder of pictures")
+        return [_image(p) for p in paths]
+    if isinstance(calibrate, (list, tuple)) and calibrate and all(isinstance(p, (str, os.PathLike)) for p in calibrate):
+        return [_image(Path(p)) for p in calibrate]
+    array = np.asarray(calibrate)
+    if array.dtype.name not in ("uint8", "float32", "float64"):
+        raise DataError(
+            f"calibration: an array of {array.dtype.name}, but uint8, float32 or float64 is needed",
+            "dtype",
+            "pictures: .astype(numpy.uint8); inputs that are normalized already: .astype(numpy.float32)",
+            {"found": array.dtype.name, "wanted": ["uint8", "float32", "float64"]},
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        index = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise DataError(
+            f"calibration: value {index} is {array.ravel()[index]}", "not-finite", "replace what is no number"
+        )
+    file = io.BytesIO()
+    np.save(file, np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")))
+    return [("calibration.npy", file.getvalue())]
+
+
+def _image(path: Path) -> tuple[str, bytes]:
+    try:
+        if path.stat().st_size > _MAX_IMAGE_BYTES:
+            raise DataError(
+                f"{path}: larger than the limit of {_MAX_IMAGE_BYTES} bytes",
+                "samples-unreadable",
+                "give fewer images; some hundred show the range of most models",
+            )
+        return (str(path), path.read_bytes())
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read: {error.strerror}", "samples-unreadable", "check the name and the permissions of the file"
+        ) from error

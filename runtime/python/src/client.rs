@@ -1,0 +1,289 @@
+//! The client's side: a secret key, what it encrypts and what it decrypts.
+
+use std::io::Cursor;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fhe_bytecode::Interface as Contract;
+use fhe_ckks::key_request;
+use fhe_client::ClientError;
+use fhe_files::{Ciphertexts as Stored, Expected, decode_ciphertexts, encode_ciphertexts, read_request};
+use fhe_runtime::store;
+use fhe_secret::{SecretKey, SeedSource};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::ciphertexts::Ciphertexts;
+use crate::fault::{Class, Fault};
+use crate::interface::Interface;
+use crate::keys::EvalKeys;
+use crate::long::{self, Watch};
+use crate::names::key_name;
+use crate::paths::{Source, wrong_type};
+use crate::program::Program;
+use crate::samples::{array, image_shape, samples, tensors};
+use crate::security;
+use crate::threads::COMMON;
+
+/// Encrypts samples for a program and decrypts its results. Holds the secret key: it cannot be copied, pickled or printed.
+///
+/// A new client makes a new key. `save` writes it to a file that only its owner can read, `Client.load` reads it again.
+///
+/// Args:
+///     interface: an `Interface`, a `Program`, or the path of a .fhei or .fhebc file.
+///     insecure: accept parameters that protect nothing, for tests.
+#[pyclass(frozen, module = "fhec")]
+pub(crate) struct Client {
+    inner: Arc<fhe_client::Client>,
+}
+
+/// The interface in what the user gave.
+fn interface<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Interface>> {
+    if let Ok(interface) = given.downcast::<Interface>() {
+        return Ok(interface.clone());
+    }
+    let found = match given.downcast::<Program>() {
+        Ok(program) => program.getattr("interface")?,
+        Err(_) if Source::new(given).is_some() => {
+            given.py().get_type::<Interface>().call_method1("load", (given,))?
+        }
+        Err(_) => return Err(wrong_type("interface", given, "an Interface, a Program or a path")),
+    };
+    Ok(found.downcast_into::<Interface>()?)
+}
+
+impl From<ClientError> for Fault {
+    fn from(error: ClientError) -> Self {
+        let (class, code, remedy) = match &error {
+            ClientError::WrongParameters { .. } => {
+                (Class::Mismatch, "other-parameters", "make keys for this very program")
+            }
+            ClientError::TensorLength { .. } | ClientError::ResultCount { .. } => {
+                (Class::Mismatch, "other-program", "encrypt the input for this very program")
+            }
+            _ => (Class::Data, "not-encodable", "encrypt values that the model was trained on"),
+        };
+        Self::new(class, code, error.to_string()).with_remedy(remedy)
+    }
+}
+
+impl Client {
+    fn with_key(
+        py: Python<'_>,
+        given: &Bound<'_, PyAny>,
+        key: impl FnOnce(&fhe_ckks::Context) -> Result<SecretKey, Fault> + Send + 'static,
+        insecure: Option<bool>,
+    ) -> PyResult<Self> {
+        let interface = interface(given)?;
+        if let Some(insecure) = insecure {
+            security::check(interface.get().inner.params(), insecure)?;
+        }
+        let (contract, context) = (interface.get().inner.clone(), interface.get().context()?);
+        let inner = long::run(py, &COMMON, None, move |_| {
+            let key = key(&context)?;
+            Ok(fhe_client::Client::new(contract, context, key)?)
+        })?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    fn contract(&self) -> &Contract {
+        self.inner.interface()
+    }
+}
+
+#[pymethods]
+impl Client {
+    #[new]
+    #[pyo3(signature = (interface, *, insecure=false))]
+    fn new(py: Python<'_>, interface: &Bound<'_, PyAny>, insecure: bool) -> PyResult<Self> {
+        let key = |context: &fhe_ckks::Context| Ok(SecretKey::generate(context, &mut SeedSource::os())?);
+        Self::with_key(py, interface, key, Some(insecure))
+    }
+
+    /// A client with the secret key in a file, as `save` or `fhe-run keygen` wrote it.
+    #[staticmethod]
+    fn load(py: Python<'_>, interface: &Bound<'_, PyAny>, path: PathBuf) -> PyResult<Self> {
+        Self::with_key(py, interface, move |context| Ok(store::read_secret_key(&path, context)?.0), None)
+    }
+
+    /// Writes the secret key to a new file that only its owner can read. A file that is there already is never replaced.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        let (context, program) = (self.inner.context(), self.contract().program());
+        Ok(store::write_secret_key(&path, context, self.inner.key(), program).map_err(Fault::from)?)
+    }
+
+    /// Id of the secret key: a random number that says nothing about it.
+    #[getter]
+    fn key(&self) -> String {
+        key_name(self.inner.key().id())
+    }
+
+    /// The interface of the program that it encrypts for.
+    #[getter]
+    fn interface(&self) -> Interface {
+        Interface::new(self.contract().clone(), Some(self.inner.context().clone()))
+    }
+
+    /// Makes the evaluation keys that a server needs, in memory. Fresh ones every time: one call for each server.
+    #[pyo3(signature = (*, progress=None))]
+    fn eval_keys(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<EvalKeys> {
+        let inner = self.inner.clone();
+        long::run(py, &COMMON, progress, move |watch| {
+            let (context, key) = (inner.context(), inner.key());
+            let request = key_request(context, inner.interface().as_ref());
+            let (n, mut seeds) = (request.len(), SeedSource::os());
+            let mut keys = std::collections::BTreeMap::new();
+            for (done, (key_use, level)) in request.iter().enumerate() {
+                watch.tell(Some(done as f64 / n as f64), format!("key {} of {n}", done + 1));
+                keys.insert(key_use, key.evaluation_key(context, (key_use, level), &mut seeds)?);
+            }
+            let keys = fhe_ckks::EvaluationKeys::from_parts(context, key.id(), keys);
+            Ok(EvalKeys { context: context.clone(), keys: Arc::new(keys) })
+        })
+    }
+
+    /// Makes the evaluation keys and writes them to a file one by one, so that only one is in memory: as `fhe-run keygen` does.
+    #[pyo3(signature = (path, *, progress=None))]
+    fn save_eval_keys(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let inner = self.inner.clone();
+        long::run(py, &COMMON, progress, move |watch| {
+            let request = key_request(inner.context(), inner.interface().as_ref());
+            let mut told = |part: f64| watch.tell(Some(part), format!("of {} keys", request.len()));
+            let (context, key) = (inner.context(), inner.key());
+            Ok(store::generate_evaluation_keys(
+                &path,
+                context,
+                key,
+                &request,
+                &mut SeedSource::os(),
+                &mut told,
+            )?)
+        })
+    }
+
+    /// Encrypts samples: an array, or the path of a file that `fhe-run encrypt` reads.
+    ///
+    /// Arrays are [samples, channels, height, width], or one sample without the first axis; channels may come last where that is
+    /// not ambiguous. uint8 are pixels, which get the model's normalization; float32 and float64 are inputs of the model as
+    /// they are.
+    fn encrypt(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Ciphertexts> {
+        let given = samples(x, image_shape(self.contract().input_layout().shape()))?;
+        let inner = self.inner.clone();
+        long::run(py, &COMMON, None, move |watch| {
+            encrypted(&inner, &tensors(&given, inner.interface())?, watch)
+        })
+    }
+
+    /// Decrypts results to scores: an array of [samples, scores].
+    ///
+    /// Scores are rounded to the digits that mean something. Digits below the noise give the secret key away to whoever gets
+    /// them together with the ciphertexts; `raw=True` gives them nevertheless, for measuring errors with keys that protect
+    /// nothing else.
+    ///
+    /// `request` is what the result has to answer: one that answers another request is refused.
+    #[pyo3(signature = (result, *, request=None, raw=false))]
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        result: &Bound<'py, PyAny>,
+        request: Option<&Bound<'py, PyAny>>,
+        raw: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = bytes_of("result", result)?;
+        let request = request.map(|request| bytes_of("request", request)).transpose()?;
+        let inner = self.inner.clone();
+        let rows = long::run(py, &COMMON, None, move |watch| {
+            decrypted(&inner, &bytes, request.as_deref(), raw, watch)
+        })?;
+        array(py, &rows, self.contract().output_layout().shape().len())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<fhec.Client with key {}…>", &self.key()[..8])
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(secret())
+    }
+
+    fn __getstate__(&self) -> PyResult<()> {
+        Err(secret())
+    }
+
+    fn __copy__(&self) -> PyResult<()> {
+        Err(secret())
+    }
+
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(secret())
+    }
+}
+
+/// The bytes of ciphertexts that the user gave.
+fn bytes_of(argument: &str, given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(ciphertexts) = given.downcast::<Ciphertexts>() {
+        return Ok(ciphertexts.get().bytes.clone());
+    }
+    let source =
+        Source::new(given).ok_or_else(|| wrong_type(argument, given, "Ciphertexts, a path or bytes"))?;
+    Ok(source.read(u64::MAX - 1)?)
+}
+
+/// Why a client stays where it is.
+fn secret() -> PyErr {
+    PyTypeError::new_err(
+        "a Client holds a secret key and is neither pickled nor copied: save the key to a file of its own with Client.save",
+    )
+}
+
+fn encrypted(client: &fhe_client::Client, tensors: &[Vec<f64>], watch: &Watch) -> Result<Ciphertexts, Fault> {
+    let (mut seeds, n) = (SeedSource::os(), tensors.len());
+    let samples = tensors
+        .iter()
+        .enumerate()
+        .map(|(i, tensor)| {
+            watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
+            Ok(client.encrypt(tensor, &mut seeds)?.into_iter().map(fhe_files::Stored::Seeded).collect())
+        })
+        .collect::<Result<_, Fault>>()?;
+    let stored = Stored::new(client.key().id(), samples);
+    let mut bytes = Vec::new();
+    encode_ciphertexts(&mut bytes, client.context(), &Expected::input(client.interface()), &stored)
+        .map_err(|error| Fault::format("request", error))?;
+    Ciphertexts::new(bytes, "request")
+}
+
+fn decrypted(
+    client: &fhe_client::Client,
+    bytes: &[u8],
+    request: Option<&[u8]>,
+    raw: bool,
+    watch: &Watch,
+) -> Result<Vec<Vec<f64>>, Fault> {
+    let (context, wanted) = (client.context(), Expected::result(client.interface()));
+    let results = decode_ciphertexts(Cursor::new(bytes), bytes.len() as u64, context, &wanted)
+        .map_err(|error| Fault::format("result", error))?;
+    let (found, expected) = (results.key_id, client.key().id());
+    if found != expected {
+        let kind = fhe_files::FormatError::WrongKey { found, expected };
+        return Err(Fault::format("result", kind));
+    }
+    if let Some(request) = request {
+        let asked = Expected::input(client.interface());
+        let request = read_request(Cursor::new(request), request.len() as u64, context, &asked)
+            .map_err(|error| Fault::format("request", error))?;
+        results.check_answers(&request).map_err(|error| Fault::format("result", error))?;
+    }
+    let n = results.samples.len();
+    let one = |(i, sample): (usize, Vec<fhe_files::Stored>)| {
+        watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
+        let sample: Vec<_> = sample.into_iter().map(|stored| stored.expand(context)).collect();
+        Ok(if raw { client.decrypt_raw(&sample)?.to_vec() } else { client.decrypt(&sample)?.scores })
+    };
+    results.samples.into_iter().enumerate().map(one).collect()
+}

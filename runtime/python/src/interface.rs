@@ -1,0 +1,150 @@
+//! What a client needs of a program.
+
+use std::io::Cursor;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use fhe_bytecode::codec::{self, INTERFACE_MAGIC};
+use fhe_ckks::Context;
+use fhe_host::Content;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::fault::Fault;
+use crate::names::program_name;
+use crate::paths::{Source, write, wrong_type};
+
+/// What a client needs of a program: parameters, input and output, the list of keys. No weights.
+///
+/// Read one with `Interface.load`, or take it from a program: `program.interface`.
+#[pyclass(frozen, module = "fhec")]
+pub(crate) struct Interface {
+    pub(crate) inner: Arc<fhe_bytecode::Interface>,
+    context: OnceLock<Arc<Context>>,
+}
+
+impl Interface {
+    pub(crate) fn new(inner: fhe_bytecode::Interface, context: Option<Arc<Context>>) -> Self {
+        let place = OnceLock::new();
+        if let Some(context) = context {
+            let _ = place.set(context);
+        }
+        Self { inner: Arc::new(inner), context: place }
+    }
+
+    /// The tables of its parameters, made on first use.
+    pub(crate) fn context(&self) -> Result<Arc<Context>, Fault> {
+        if let Some(context) = self.context.get() {
+            return Ok(context.clone());
+        }
+        let made = Context::new(self.inner.params().clone())?;
+        Ok(self.context.get_or_init(|| made).clone())
+    }
+}
+
+#[pymethods]
+impl Interface {
+    /// Reads an interface from a .fhei or .fhebc file, or from their bytes.
+    #[staticmethod]
+    fn load(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let source = Source::new(source).ok_or_else(|| wrong_type("source", source, "a path or bytes"))?;
+        let name = source.name();
+        let bytes = source.read(codec::DEFAULT_LIMIT)?;
+        let inner = codec::read_interface(Cursor::new(bytes), codec::DEFAULT_LIMIT)
+            .map_err(|error| Fault::decode(&name, &error))?;
+        Ok(Self::new(inner, None))
+    }
+
+    /// Writes a .fhei file, as `fhec interface` does.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        Ok(write(&path, Content::Magic(&INTERFACE_MAGIC), &codec::encode_interface(&self.inner))?)
+    }
+
+    /// The bytes of a .fhei file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &codec::encode_interface(&self.inner))
+    }
+
+    /// Fingerprint of the program that it belongs to.
+    #[getter]
+    fn program(&self) -> String {
+        program_name(self.inner.program())
+    }
+
+    /// Channels, height and width of a sample.
+    #[getter]
+    fn input_shape(&self) -> (usize, usize, usize) {
+        let shape = self.inner.input_layout().shape();
+        (shape.channels as usize, shape.height as usize, shape.width as usize)
+    }
+
+    /// Number of scores of a sample.
+    #[getter]
+    fn n_scores(&self) -> usize {
+        self.inner.output_layout().shape().len()
+    }
+
+    /// Names of the classes; empty where the program tells none.
+    #[getter]
+    fn labels(&self) -> Vec<String> {
+        self.inner.output().labels.clone()
+    }
+
+    /// Mean of each channel of pixels from 0 to 1; empty: not normalized.
+    #[getter]
+    fn mean(&self) -> Vec<f64> {
+        self.inner.input().preprocessing.mean.clone()
+    }
+
+    /// Deviation of each channel of pixels from 0 to 1; empty: not normalized.
+    #[getter]
+    fn std(&self) -> Vec<f64> {
+        self.inner.input().preprocessing.std.clone()
+    }
+
+    /// Ring degree.
+    #[getter]
+    fn n(&self) -> usize {
+        self.inner.params().n()
+    }
+
+    /// Whether keys have 128 bits of security.
+    #[getter]
+    fn is_secure(&self) -> bool {
+        self.inner.params().is_secure()
+    }
+
+    /// Number of evaluation keys that a client makes.
+    #[getter]
+    fn n_keys(&self) -> usize {
+        self.inner.n_keys()
+    }
+
+    /// Bytes of all evaluation keys in memory.
+    #[getter]
+    fn key_bytes(&self) -> u64 {
+        self.inner.key_bytes()
+    }
+
+    /// The error of a score that is not expected to be exceeded: the word of whoever wrote the file.
+    #[getter]
+    fn max_abs_error(&self) -> f64 {
+        self.inner.spec().prediction.max_abs_error
+    }
+
+    fn __repr__(&self) -> String {
+        let shape = self.inner.input_layout().shape();
+        format!(
+            "<fhec.Interface of program {}: {shape} to {} scores, ring degree {}, {} keys{}>",
+            self.inner.program(),
+            self.n_scores(),
+            self.n(),
+            self.n_keys(),
+            if self.is_secure() { "" } else { ", INSECURE" }
+        )
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((slf.get_type().getattr("load")?, (slf.get().to_bytes(slf.py()),)))
+    }
+}

@@ -1,0 +1,96 @@
+"""A server on the network: the command `fhe-serve`, and what is no such server."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import numpy as np
+import pytest
+from conftest import command
+
+import fhec
+
+
+@pytest.fixture(scope="module")
+def address(program, tmp_path_factory):
+    serve = command("fhe-serve")
+    folder = tmp_path_factory.mktemp("serve")
+    program.save(folder / "lenet.fhebc")
+    arguments = [serve, "run", "lenet.fhebc", "--listen", "127.0.0.1:0", "--insecure", "--memory", "1GiB", "--store", "store"]
+    process = subprocess.Popen(arguments, cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    found = None
+    seen = []
+    for line in process.stderr if process.stderr else []:
+        seen.append(line)
+        found = re.search(r"127\.0\.0\.1:(\d+)", line)
+        if found and found[1] != "0":
+            break
+    assert found, "".join(seen)
+    # Whatever else it says must not fill the pipe.
+    threading.Thread(target=lambda: process.stderr and process.stderr.read(), daemon=True).start()
+    yield f"http://127.0.0.1:{found[1]}"
+    process.terminate()
+    process.wait(30)
+
+
+def test_scores_come_over_the_network(address, program, client, pictures):
+    service = fhec.connect(address, client)
+    assert [found["id"] for found in service.programs()] == [program.fingerprint]
+    seen: list[str] = []
+    scores = service.predict(pictures[:2], progress=lambda fraction, text: seen.append(text))
+    clear = program.predict(pictures[:2])
+    assert scores.shape == (2, 10) and np.abs(scores - clear).max() < 2 * max(program.max_abs_error, 1)
+    assert (scores.argmax(axis=1) == clear.argmax(axis=1)).all()
+    again = fhec.connect(address, client)
+    assert (again.predict(pictures[0]).shape) == (1, 10)
+    assert client.key[:8] in repr(again)
+
+
+def test_the_server_gives_the_bits_of_this_one(address, client, keys, pictures):
+    service = fhec.connect(address, client)
+    service.send_keys()
+    request = client.encrypt(pictures[:1])
+    result = client.decrypt(service.run(request), raw=True)
+    with pytest.raises(fhec.DataError):
+        service.predict(np.zeros((2, 3, 28, 28)))
+    assert result.shape == (1, 10)
+
+
+def test_programs_that_are_not_served_are_named(address, pictures):
+    from conftest import ROOT
+
+    other = fhec.compile(ROOT / "onnx-models/exporters/sklearn-linear.onnx", toy=True)
+    client = fhec.Client(other, insecure=True)
+    with pytest.raises(fhec.ServiceError) as found:
+        fhec.connect(address, client).send_keys()
+    assert found.value.code == "no-such-program" and found.value.facts["status"] == 404
+
+
+def test_no_server_and_no_contract_are_errors(client, pictures):
+    with pytest.raises(fhec.ServiceError) as found:
+        fhec.connect("http://127.0.0.1:1", client).predict(pictures[0])
+    assert found.value.code == "unreachable" and "fhe-serve" in found.value.remedy
+    with pytest.raises(fhec.UsageError, match="no address"):
+        fhec.connect("127.0.0.1:8080", client)
+    with pytest.raises(fhec.UsageError) as refused:
+        fhec.connect("http://example.org", client, token="abc")
+    assert refused.value.code == "no-tls"
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # noqa: N802
+            self.send_response(500)
+            self.end_headers()
+            self.wfile.write(b"<html>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.raises(fhec.ServiceError) as found:
+        fhec.connect(f"http://127.0.0.1:{server.server_port}", client).programs()
+    assert found.value.code == "no-contract"
+    server.shutdown()
