@@ -43,6 +43,13 @@ pub(crate) fn show(interface: &Interface, all: &[Shown<'_>], args: &ShowArgs) ->
         );
     }
     let predictions = predictions(interface, all, args.scores.then_some(args.top));
+    if args.raw && args.format != ResultFormat::Json {
+        // Rows of numbers have no place for them.
+        let doubts = predictions.iter().enumerate().flat_map(|(i, p)| p.doubts.iter().map(move |d| (i, d)));
+        for (i, doubt) in doubts {
+            complain(&format!("warning: result {i}: the score of {} is {}", doubt.label, doubt.reason));
+        }
+    }
     let scores = || -> Vec<Vec<f64>> { all.iter().map(|shown| shown.raw.to_vec()).collect() };
     let text = match (args.format, args.raw) {
         (ResultFormat::Text, false) => {

@@ -90,6 +90,8 @@ fn scores_outside_the_calibrated_ones_are_marked_in_every_format() {
     let args = "decrypt toy.fhebc out.ct --secret-key me.key";
     assert!(folder.ok(args).contains("is outside the calibrated scores [90, 91]"));
     assert!(folder.ok(&format!("{args} --scores")).contains("(doubtful)"));
+    let raw = format!("{args} --raw --format npy --result raw.npy");
+    assert!(stderr(&folder, &raw).contains("is outside the calibrated scores"));
     let shown = json(&folder.ok(&format!("{args} --format json")));
     assert_eq!(shown["predictions"][0]["doubts"][0]["doubt"], "outside-calibration");
 }
