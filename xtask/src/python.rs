@@ -85,7 +85,7 @@ impl Environment {
         if !is_there.is_ok_and(|status| status.success()) {
             return Err(format!("`{system}` is no Python from 3.11 on (set PYTHON to name one)"));
         }
-        let out = workspace::target().join("python");
+        let out = target().join("python");
         let folder = out.join("venv");
         let python = folder.join("bin").join("python");
         let quiet = |program: &Path, args: &[&str]| match Command::new(program).args(args).output() {
@@ -128,4 +128,9 @@ impl Environment {
             .find(|path| path.extension().is_some_and(|e| e == "whl"))
             .ok_or_else(|| io::Error::other("maturin wrote no wheel"))
     }
+}
+
+/// The folder that cargo builds in.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), PathBuf::from)
 }

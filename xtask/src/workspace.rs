@@ -12,11 +12,6 @@ pub(crate) fn root() -> PathBuf {
         .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-/// The folder that cargo builds in.
-pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
-}
-
 /// Runs `program` there; anything but success is an error.
 pub(crate) fn run(program: &str, args: &[&str], env: &[(&str, &str)]) -> io::Result<()> {
     let status = Command::new(program).args(args).envs(env.iter().copied()).current_dir(root()).status()?;
