@@ -36,6 +36,41 @@ pub struct PassCx {
     /// Counters of the pass that runs now.
     counters: BTreeMap<String, u64>,
     log: Vec<String>,
+    saturation: Option<Saturation>,
+}
+
+/// Why equality saturation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The rules found nothing new: the result is the best that they can reach.
+    Saturated,
+    /// After the most rounds: factors may not have travelled to their ends.
+    RoundLimit,
+    /// After the most e-nodes.
+    NodeLimit,
+}
+
+impl Stop {
+    /// The reason in a word, for reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Saturated => "saturated",
+            Self::RoundLimit => "round-limit",
+            Self::NodeLimit => "node-limit",
+        }
+    }
+}
+
+/// How equality saturation of a pass went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saturation {
+    /// Why it ended.
+    pub stop: Stop,
+    /// Rounds of all rules.
+    pub rounds: usize,
+    /// E-nodes at the end.
+    pub n_nodes: usize,
 }
 
 /// What a pass reports besides the graph.
@@ -45,6 +80,8 @@ pub struct Report {
     pub counters: BTreeMap<String, u64>,
     /// Remarks in order.
     pub log: Vec<String>,
+    /// How equality saturation went, in a pass that has it.
+    pub saturation: Option<Saturation>,
 }
 
 impl PassCx {
@@ -64,9 +101,19 @@ impl PassCx {
         self.log.push(line);
     }
 
+    /// Notes how equality saturation went.
+    pub(crate) fn saturated(&mut self, saturation: Saturation) {
+        self.log(format!("{} after {} rounds", saturation.stop.name(), saturation.rounds));
+        self.saturation = Some(saturation);
+    }
+
     /// What was counted and noted since the last call.
     pub(crate) fn take_report(&mut self) -> Report {
-        Report { counters: std::mem::take(&mut self.counters), log: std::mem::take(&mut self.log) }
+        Report {
+            counters: std::mem::take(&mut self.counters),
+            log: std::mem::take(&mut self.log),
+            saturation: self.saturation.take(),
+        }
     }
 }
 

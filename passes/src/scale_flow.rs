@@ -5,6 +5,7 @@
 
 use fhec_ir::{Conv2d, Graph, Linear, NodeId, Op, ShapeError, TensorId, ValueRange};
 
+use crate::passage;
 use crate::small::{Small, broadcast};
 
 /// Multiplies the operand of a use by `v`, inside the producer if nobody else reads it.
@@ -15,53 +16,66 @@ pub(crate) fn pull_scale(
     pass: &'static str,
 ) -> Result<(), ShapeError> {
     let producer = graph.operands(consumer)[slot];
-    let sole = graph.sole_use(producer).is_some();
+    if graph.sole_use(producer).is_none() {
+        return keep_scale(graph, (consumer, slot), v, pass);
+    }
     match graph.op(producer).clone() {
-        Op::Conv2d(conv) if sole => {
+        Op::Conv2d(conv) => {
             let weight = scale_weight(graph, conv.weight, v, &Small::scalar(1.0));
             let bias = conv.bias.map(|b| scale_small(graph, b, v));
             graph.set_op(producer, Op::Conv2d(Conv2d { weight, bias, ..conv }), pass)?;
         }
-        Op::Linear(linear) if sole => {
+        Op::Linear(linear) => {
             let weight = scale_weight(graph, linear.weight, v, &Small::scalar(1.0));
             let bias = linear.bias.map(|b| scale_small(graph, b, v));
             graph.set_op(producer, Op::Linear(Linear { weight, bias }), pass)?;
         }
-        Op::AddConst { value } if sole => {
+        Op::AddConst { value } => {
             let value = scale_small(graph, value, v);
             graph.set_op(producer, Op::AddConst { value }, pass)?;
             pull_scale(graph, (producer, 0), v, pass)?;
         }
-        Op::Scale { factor } if sole => {
+        Op::Scale { factor } => {
             let factor = scale_small(graph, factor, v);
             graph.set_op(producer, Op::Scale { factor }, pass)?;
         }
-        Op::Add if sole => {
+        Op::Add => {
             pull_scale(graph, (producer, 0), v, pass)?;
             pull_scale(graph, (producer, 1), v, pass)?;
         }
-        Op::Pool(_) if sole => pull_scale(graph, (producer, 0), v, pass)?,
-        Op::Pad(pad) if sole => {
-            let (from, to) = (pad.before[0], graph.shape(producer).c - pad.after[0]);
-            let inner =
-                if v.len() == 1 { v.clone() } else { v.rebuild(vec![to - from], |v| v[from..to].to_vec()) };
-            pull_scale(graph, (producer, 0), &inner, pass)?;
-        }
-        _ => {
-            let factor = v.store(graph);
-            let range = graph.node(producer).range.clone();
-            let scale = graph.insert_before((consumer, slot), Op::Scale { factor }, pass)?;
-            graph.node_mut(scale).range = range.map(|mut r| {
-                scale_range(&mut r, v);
-                r
-            });
-            return Ok(());
-        }
+        Op::Pool(_) => pull_scale(graph, (producer, 0), v, pass)?,
+        Op::Pad(pad) => pull_scale(graph, (producer, 0), &passage::unpadded(v, &pad), pass)?,
+        Op::Input { .. }
+        | Op::BatchNorm { .. }
+        | Op::Poly { .. }
+        | Op::Bivar { .. }
+        | Op::Mul
+        | Op::Concat
+        | Op::Slice(_)
+        | Op::Flatten
+        | Op::Output => return keep_scale(graph, (consumer, slot), v, pass),
     }
     graph.touch(producer, pass);
     if let Some(range) = &mut graph.node_mut(producer).range {
         scale_range(range, v);
     }
+    Ok(())
+}
+
+/// Multiplies the operand of a use by `v` where no constant takes it.
+fn keep_scale(
+    graph: &mut Graph,
+    (consumer, slot): (NodeId, usize),
+    v: &Small,
+    pass: &'static str,
+) -> Result<(), ShapeError> {
+    let range = graph.node(graph.operands(consumer)[slot]).range.clone();
+    let factor = v.store(graph);
+    let scale = graph.insert_before((consumer, slot), Op::Scale { factor }, pass)?;
+    graph.node_mut(scale).range = range.map(|mut range| {
+        scale_range(&mut range, v);
+        range
+    });
     Ok(())
 }
 
@@ -91,12 +105,7 @@ fn push_into(
             return graph.set_op(consumer, Op::Conv2d(Conv2d { weight, ..conv }), pass);
         }
         Op::Linear(linear) => {
-            let n = graph.shape(graph.operands(consumer)[0]).len();
-            let each = if v.len() == 1 {
-                v.clone()
-            } else {
-                v.rebuild(vec![n], |v| (0..n).map(|i| broadcast(v, i, n)).collect())
-            };
+            let each = passage::into_weight(v, graph.tensor(linear.weight).dims());
             let weight = scale_weight(graph, linear.weight, &one, &each);
             return graph.set_op(consumer, Op::Linear(Linear { weight, ..linear }), pass);
         }
@@ -110,17 +119,8 @@ fn push_into(
             v.clone()
         }
         Op::Pool(_) => v.clone(),
-        Op::Flatten => {
-            let shape = graph.shape(graph.operands(consumer)[0]);
-            let n = shape.len();
-            let each = |v: &[f64]| (0..n).map(|i| broadcast(v, i, n)).collect();
-            if v.len() == 1 { v.clone() } else { v.rebuild(vec![n], each) }
-        }
-        Op::Slice(slice) => {
-            let channels: Vec<usize> = (slice.start[0]..slice.end[0]).step_by(slice.step[0]).collect();
-            let kept = |v: &[f64]| channels.iter().map(|&c| v[c]).collect();
-            if v.len() == 1 { v.clone() } else { v.rebuild(vec![channels.len()], kept) }
-        }
+        Op::Flatten => passage::flattened(v, graph.shape(graph.operands(consumer)[0])),
+        Op::Slice(slice) => passage::sliced(v, &slice),
         Op::Input { .. }
         | Op::BatchNorm { .. }
         | Op::Poly { .. }

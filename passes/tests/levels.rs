@@ -4,14 +4,21 @@ mod support;
 
 use fhec_ir::depth::depths;
 use fhec_ir::{Divisor, Graph, Op};
-use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+use fhec_passes::{Config, Manager, ManagerOptions, PassCx, Stop, pipeline};
 use support::nets;
 
 fn depth_after(graph: &Graph, config: Config) -> u32 {
     let mut graph = graph.clone();
     let options = ManagerOptions { compare: 1, ..ManagerOptions::default() };
     let manager = Manager::new(pipeline(config), options).unwrap();
-    manager.run(&mut graph, &mut PassCx::default()).unwrap();
+    let runs = manager.run(&mut graph, &mut PassCx::default()).unwrap();
+    // The rules find nothing new, so the depth is the least that they reach.
+    let saturation: Vec<_> =
+        runs.iter().filter_map(|run| run.report.saturation.map(|how| (run.name, how))).collect();
+    assert_eq!(saturation.is_empty(), !(config.fuse || config.forward || config.backward));
+    for (pass, how) in saturation {
+        assert_eq!(how.stop, Stop::Saturated, "{pass}: {how:?}");
+    }
     depths(&graph).total()
 }
 

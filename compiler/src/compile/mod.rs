@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 
 use fhe_bytecode::params::LOG_N_RANGE;
 use fhec_ir::{Graph, verify};
-use fhec_passes::{Config, Manager, ManagerOptions, PassCx, pipeline};
+use fhec_passes::{Config, Manager, ManagerOptions, PassCx, Saturation, pipeline};
 use serde::Serialize;
 
 pub use self::calibration::{Calibration, ImageFile};
@@ -43,6 +43,8 @@ pub struct Compiled {
     pub built: Built,
     /// The graph after all passes.
     pub graph: Graph,
+    /// Why equality saturation ended, pass by pass.
+    pub saturation: Vec<(&'static str, Saturation)>,
     /// What the user should know about the import.
     pub notes: Vec<Note>,
     /// The program on the inputs it was calibrated on, with simulated noise.
@@ -81,7 +83,7 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
     };
     let calibration = CalibrationSet::new(&request.calibration, shape, &labels.preprocessing)?;
     observer.stage(Stage::Passes);
-    let graph = optimized(request, imported.graph, &calibration, observer)?;
+    let (graph, saturation) = optimized(request, imported.graph, &calibration, observer)?;
     observer.optimized(&graph);
     let mut options = BuildOptions {
         layout: request.layout,
@@ -107,7 +109,7 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
     let (built, summary) =
         until_classes_survive(request, &mut options, &prepared, &labels, &calibration, observer)?;
     let check = SelfCheck { is_real: calibration.is_real(), summary };
-    Ok(Compiled { built: with_clustering(built, on_model), graph, notes: imported.notes, check })
+    Ok(Compiled { built: with_clustering(built, on_model), graph, saturation, notes: imported.notes, check })
 }
 
 /// The model, or the ensemble of all models with what the first one says about using it.
@@ -131,15 +133,19 @@ fn optimized(
     mut graph: Graph,
     calibration: &CalibrationSet,
     observer: &mut dyn Observer,
-) -> Result<Graph, CompileError> {
+) -> Result<(Graph, Vec<(&'static str, Saturation)>), CompileError> {
     let inputs = range_inputs(&graph, calibration);
     check_sizes(&graph, &inputs)?;
     let (fuse, redistribute) = (request.fuse, request.redistribute);
     let config = Config { fuse, forward: redistribute, backward: redistribute, finish: true };
     let manager = Manager::new(pipeline(config), ManagerOptions::default())?;
     let mut cx = PassCx::with_calibration(inputs.into_iter().map(|input| vec![input]).collect());
-    manager.run_observed(&mut graph, &mut cx, &mut |pass, run, graph| observer.passed(pass, run, graph))?;
-    Ok(graph)
+    let mut saturation = Vec::new();
+    manager.run_observed(&mut graph, &mut cx, &mut |pass, run, graph| {
+        saturation.extend(run.report.saturation.map(|how| (run.name, how)));
+        observer.passed(pass, run, graph);
+    })?;
+    Ok((graph, saturation))
 }
 
 /// Ring degrees that may be used, as log2.

@@ -1,6 +1,7 @@
 //! The build report: what was built, what it needs and what it is expected to do.
 
 use fhe_bytecode::CheckedProgram;
+use fhec_passes::Saturation;
 use serde::Serialize;
 
 use super::layers::work;
@@ -52,6 +53,8 @@ pub struct BuildReport {
     pub plaintext_bytes: u64,
     /// Most bytes of ciphertexts, rotated inputs and sums at one time.
     pub ciphertext_bytes: u64,
+    /// How equality saturation of the passes went: where it did not end by itself, depth may have been left on the table.
+    pub saturation: Vec<SaturationReport>,
     /// Predicted seconds on one core, plaintexts cached.
     pub predicted_seconds: f64,
     /// Predicted seconds to encode all plaintexts once.
@@ -75,6 +78,25 @@ pub struct BuildReport {
     pub clustering: Option<ClusterReport>,
     /// Layer by layer.
     pub layers: Vec<LayerReport>,
+}
+
+/// How equality saturation of a pass went.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SaturationReport {
+    /// The pass.
+    pub pass: &'static str,
+    /// `saturated`, `round-limit` or `node-limit`.
+    pub stop: &'static str,
+    /// Rounds of all rules.
+    pub rounds: usize,
+    /// E-nodes at the end.
+    pub e_nodes: usize,
+}
+
+impl SaturationReport {
+    fn new((pass, how): &(&'static str, Saturation)) -> Self {
+        Self { pass, stop: how.stop.name(), rounds: how.rounds, e_nodes: how.n_nodes }
+    }
 }
 
 /// Why a chain is longer than its multiplications fill.
@@ -160,6 +182,7 @@ impl BuildReport {
             input_bytes: (program.input_layout().n_cts() * 2 * input_towers * params.n() * 8) as u64,
             plaintext_bytes: prediction.plaintext_bytes,
             ciphertext_bytes: prediction.ciphertext_bytes,
+            saturation: compiled.saturation.iter().map(SaturationReport::new).collect(),
             predicted_seconds: prediction.seconds,
             predicted_encode_seconds: prediction.encode_seconds,
             predicted_error: built.schedule().error,

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use egg::Id;
-use fhec_ir::{Op, Shape};
+use fhec_ir::Op;
 
 use super::facts::{EGraph, Fact};
 use super::functions as f;
 use super::language::Lang;
-use crate::small::{Small, broadcast};
+use crate::passage;
+use crate::small::Small;
 
 /// The fact of a constant, or nothing for a value.
 pub(super) fn constant_fact(egraph: &EGraph, enode: &Lang) -> Option<Fact> {
@@ -16,6 +17,10 @@ pub(super) fn constant_fact(egraph: &EGraph, enode: &Lang) -> Option<Fact> {
     let small = |id: &Id| egraph[*id].data.small();
     let channels = |id: &Id| egraph[*id].data.value().shape.c;
     let op = |id: &Id| &egraph.analysis.nodes[&egraph[*id].data.attribute()].op;
+    let pad = |id: &Id| match op(id) {
+        Op::Pad(pad) => pad,
+        other => panic!("attributes of padding were expected, not {other:?}"),
+    };
     let fact = match enode {
         Lang::One => Small::scalar(1.0),
         Lang::Zero => Small::scalar(0.0),
@@ -32,19 +37,16 @@ pub(super) fn constant_fact(egraph: &EGraph, enode: &Lang) -> Option<Fact> {
             Fact::Absent => return Some(Fact::Absent),
             b => b.small().zip(small(v), |b, v| b * v),
         },
-        Lang::Expand([v, x]) => expand(small(v), data(x).value().shape),
-        Lang::SliceOf([a, v]) => slice_of(op(a), small(v)),
-        Lang::PadOf([a, v]) => pad_of(op(a), small(v)),
-        Lang::UnpadOf([a, v]) => unpad_of(op(a), small(v)),
-        Lang::Cat([v, x, w, y]) => {
-            let (left, right) = (channels(x), channels(y));
-            small(v).combine(small(w), vec![left + right], |v, w| {
-                let left = (0..left).map(|i| if v.len() == 1 { v[0] } else { v[i] });
-                left.chain((0..right).map(|i| if w.len() == 1 { w[0] } else { w[i] })).collect()
-            })
-        }
-        Lang::Take([v, x]) => part(small(v), 0, channels(x)),
-        Lang::Skip([v, x]) => part(small(v), channels(x), small(v).len()),
+        Lang::Expand([v, x]) => passage::flattened(small(v), data(x).value().shape),
+        Lang::SliceOf([a, v]) => match op(a) {
+            Op::Slice(slice) => passage::sliced(small(v), slice),
+            other => panic!("attributes of a slice were expected, not {other:?}"),
+        },
+        Lang::PadOf([a, v]) => passage::padded(small(v), pad(a)),
+        Lang::UnpadOf([a, v]) => passage::unpadded(small(v), pad(a)),
+        Lang::Cat([v, x, w, y]) => passage::joined([small(v), small(w)], [channels(x), channels(y)]),
+        Lang::Take([v, x]) => passage::part(small(v), 0, channels(x)),
+        Lang::Skip([v, x]) => passage::part(small(v), channels(x), small(v).len()),
         Lang::Out([w, v]) => {
             let mut weight = data(w).weight().clone();
             weight.out = weight.out.zip(small(v), |a, b| a * b);
@@ -52,7 +54,7 @@ pub(super) fn constant_fact(egraph: &EGraph, enode: &Lang) -> Option<Fact> {
         }
         Lang::In([w, v]) => {
             let mut weight = data(w).weight().clone();
-            let per_input = per_input(small(v), &weight.dims);
+            let per_input = passage::into_weight(small(v), &weight.dims);
             weight.input = weight.input.zip(&per_input, |a, b| a * b);
             weight.gather_scalar();
             return Some(Fact::Weight(Arc::new(weight)));
@@ -90,52 +92,4 @@ pub(super) fn constant_fact(egraph: &EGraph, enode: &Lang) -> Option<Fact> {
         | Lang::Outputs(_) => return None,
     };
     Some(Fact::of_small(fact))
-}
-
-/// One factor per input of a weight: a dense layer over an image has one channel's factor on all its positions.
-fn per_input(v: &Small, dims: &[usize]) -> Small {
-    let n = dims[1];
-    if dims.len() == 2 && v.len() > 1 && v.len() < n {
-        v.rebuild(vec![n], |v| (0..n).map(|i| broadcast(v, i, n)).collect())
-    } else {
-        v.clone()
-    }
-}
-
-fn expand(v: &Small, shape: Shape) -> Small {
-    if v.len() == 1 {
-        return v.clone();
-    }
-    v.rebuild(vec![shape.len()], |v| (0..shape.len()).map(|i| v[i / shape.area()]).collect())
-}
-
-fn slice_of(op: &Op, v: &Small) -> Small {
-    let Op::Slice(slice) = op else { panic!("attributes of a slice were expected, not {op:?}") };
-    if v.len() == 1 {
-        return v.clone();
-    }
-    let channels: Vec<usize> = (slice.start[0]..slice.end[0]).step_by(slice.step[0]).collect();
-    v.rebuild(vec![channels.len()], |v| channels.iter().map(|&c| v[c]).collect())
-}
-
-/// Factors after padding: zeros may be scaled by anything, so by one.
-fn pad_of(op: &Op, v: &Small) -> Small {
-    let Op::Pad(pad) = op else { panic!("attributes of padding were expected, not {op:?}") };
-    if v.len() == 1 {
-        return v.clone();
-    }
-    let (before, after) = (pad.before[0], pad.after[0]);
-    v.rebuild(vec![before + v.len() + after], |v| {
-        let ones = |n| std::iter::repeat_n(1.0, n);
-        ones(before).chain(v.iter().copied()).chain(ones(after)).collect()
-    })
-}
-
-fn unpad_of(op: &Op, v: &Small) -> Small {
-    let Op::Pad(pad) = op else { panic!("attributes of padding were expected, not {op:?}") };
-    part(v, pad.before[0], v.len().saturating_sub(pad.after[0]))
-}
-
-fn part(v: &Small, from: usize, to: usize) -> Small {
-    if v.len() == 1 { v.clone() } else { v.rebuild(vec![to - from], |v| v[from..to].to_vec()) }
 }

@@ -114,11 +114,46 @@ impl Rebuild<'_> {
             Lang::Prod(_) => Op::Mul,
             Lang::Concat(_) => return self.concat(x, class),
             Lang::Flatten(_) => Op::Flatten,
-            other => unreachable!("{other} is no value that is rebuilt"),
+            Lang::One
+            | Lang::Zero
+            | Lang::Absent
+            | Lang::Constant(_)
+            | Lang::Attribute(_)
+            | Lang::Input(_)
+            | Lang::Outputs(_)
+            | Lang::Inv(_)
+            | Lang::Mul(_)
+            | Lang::Bias(_)
+            | Lang::BiasTimes(_)
+            | Lang::Expand(_)
+            | Lang::SliceOf(_)
+            | Lang::PadOf(_)
+            | Lang::UnpadOf(_)
+            | Lang::Cat(_)
+            | Lang::Take(_)
+            | Lang::Skip(_)
+            | Lang::Out(_)
+            | Lang::In(_)
+            | Lang::Lead(_)
+            | Lang::Monic(_)
+            | Lang::Root(_)
+            | Lang::Unroot(_)
+            | Lang::Subst(_)
+            | Lang::Times(_)
+            | Lang::Affine(_)
+            | Lang::Join(_)
+            | Lang::BiLead(_)
+            | Lang::BiMonic(_)
+            | Lang::BiRoot(_)
+            | Lang::BiUnroot(_)
+            | Lang::SubstX(_)
+            | Lang::SubstY(_) => {
+                unreachable!("{best} is no value that is rebuilt")
+            }
         };
         let attribute = best.children().iter().find_map(|c| match self.egraph[*c].data {
             Fact::Attribute(node) => Some(node),
-            _ => None,
+            Fact::Value(_) | Fact::Small(_) | Fact::Weight(_) | Fact::Absent => None,
         });
         self.push(op, x, class, attribute)
     }
@@ -189,10 +224,8 @@ impl Rebuild<'_> {
         if let Some(&id) = self.stored.get(&class) {
             return id;
         }
-        let leaf = self.egraph[class].nodes.iter().find_map(|n| match n {
-            Lang::Constant(c) => self.old.weights().id_at(c.0 as usize),
-            _ => None,
-        });
+        let constants = self.egraph[class].nodes.iter().filter_map(Lang::constant);
+        let leaf = constants.filter_map(|c| self.old.weights().id_at(c.0 as usize)).next();
         let id = leaf.unwrap_or_else(|| self.egraph[class].data.small().store(&mut self.new));
         self.stored.insert(class, id);
         id

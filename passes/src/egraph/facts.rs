@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use egg::{Analysis, DidMerge, Id, Language};
+use egg::{Analysis, DidMerge, Id};
 use fhec_ir::{Op, Shape};
 
 use super::constants::constant_fact;
@@ -218,7 +218,44 @@ fn value_fact(egraph: &EGraph, enode: &Lang) -> ValueFact {
         Lang::Concat([x, y]) => Shape { c: of(x).c + of(y).c, ..of(x) },
         Lang::Flatten([x]) => Shape::vector(of(x).len()),
         Lang::Outputs(_) => Shape::vector(1),
-        other => of(other.children().last().expect("every other value has an operand, and it comes last")),
+        Lang::Bn([.., x])
+        | Lang::Poly([.., x])
+        | Lang::Bivar([.., x])
+        | Lang::Shift([.., x])
+        | Lang::Add([.., x])
+        | Lang::Prod([.., x]) => of(x),
+        Lang::One
+        | Lang::Zero
+        | Lang::Absent
+        | Lang::Constant(_)
+        | Lang::Attribute(_)
+        | Lang::Inv(_)
+        | Lang::Mul(_)
+        | Lang::Bias(_)
+        | Lang::BiasTimes(_)
+        | Lang::Expand(_)
+        | Lang::SliceOf(_)
+        | Lang::PadOf(_)
+        | Lang::UnpadOf(_)
+        | Lang::Cat(_)
+        | Lang::Take(_)
+        | Lang::Skip(_)
+        | Lang::Out(_)
+        | Lang::In(_)
+        | Lang::Lead(_)
+        | Lang::Monic(_)
+        | Lang::Root(_)
+        | Lang::Unroot(_)
+        | Lang::Subst(_)
+        | Lang::Times(_)
+        | Lang::Affine(_)
+        | Lang::Join(_)
+        | Lang::BiLead(_)
+        | Lang::BiMonic(_)
+        | Lang::BiRoot(_)
+        | Lang::BiUnroot(_)
+        | Lang::SubstX(_)
+        | Lang::SubstY(_) => unreachable!("{enode} is a constant, and constants have facts of their own"),
     };
     ValueFact { shape, shared: false, source }
 }

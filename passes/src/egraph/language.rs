@@ -71,6 +71,13 @@ define_language! {
     }
 }
 
+impl Lang {
+    /// The tensor of the weight table that this is, if it is one.
+    pub(crate) fn constant(&self) -> Option<ConstantId> {
+        if let Self::Constant(id) = self { Some(*id) } else { None }
+    }
+}
+
 /// Declares a leaf id with one printed prefix.
 macro_rules! leaf_id {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {

@@ -17,7 +17,7 @@ use std::time::Duration;
 use egg::{Runner, SimpleScheduler, StopReason};
 use fhec_ir::Graph;
 
-use crate::pass::{Changed, PassCx, PassError};
+use crate::pass::{Changed, PassCx, PassError, Saturation, Stop};
 use crate::rules::Rule;
 
 pub(crate) use facts::{EGraph, Facts};
@@ -50,15 +50,16 @@ pub(crate) fn saturate(
         .with_time_limit(Duration::from_secs(u64::MAX / 4))
         .run(&rewrites);
     let stop = match runner.stop_reason {
-        Some(StopReason::Saturated) => "saturated",
-        Some(StopReason::IterationLimit(_)) => "iteration limit",
-        Some(StopReason::NodeLimit(_)) => "node limit",
+        Some(StopReason::Saturated) => Stop::Saturated,
+        Some(StopReason::IterationLimit(_)) => Stop::RoundLimit,
+        Some(StopReason::NodeLimit(_)) => Stop::NodeLimit,
         Some(StopReason::TimeLimit(_) | StopReason::Other(_)) | None => {
             return Err(PassError::SaturationStopped { pass });
         }
     };
-    cx.log(format!("{stop} after {} rounds", runner.iterations.len()));
-    cx.count("e-nodes", runner.egraph.total_number_of_nodes() as u64);
+    let n_nodes = runner.egraph.total_number_of_nodes();
+    cx.saturated(Saturation { stop, rounds: runner.iterations.len(), n_nodes });
+    cx.count("e-nodes", n_nodes as u64);
     for iteration in &runner.iterations {
         for (rule, n) in &iteration.applied {
             cx.count(rule.as_str(), *n as u64);
