@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bless;
+mod capacity;
 mod check;
 mod demo;
 mod dist;
@@ -38,6 +39,8 @@ enum Command {
     Dist(dist::Args),
     /// Bring the command pages up to date and run the commands that the documents show
     Docs(docs::Args),
+    /// Simulate how many machines a service needs
+    Capacity(capacity::Args),
     /// Accept the current output as the new snapshots
     Bless,
     /// Run the checks that need time, an idle machine or tools that not everyone has
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Dist(args) => dist::run(&args),
         Command::Docs(args) => docs::run(&args),
+        Command::Capacity(args) => capacity::run(&args),
         Command::Bless => bless::run(),
         Command::Evidence(args) => evidence::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
