@@ -56,6 +56,9 @@ struct Run {
     listen: SocketAddr,
     #[command(flatten)]
     store: StoreArg,
+    /// Token file, as `fhe-serve token add` writes it (default: tokens.json in the store)
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
     /// Memory for plaintexts, keys and evaluations (default: what is available)
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory: Option<u64>,
@@ -222,7 +225,7 @@ fn run(args: &Run) -> Result<(), Box<dyn Error>> {
         store: args.store.store.clone(),
         memory,
         n_workers: args.workers.map_or((cores / 4).max(1), usize::from),
-        tokens: args.store.tokens(),
+        tokens: args.tokens.clone().unwrap_or_else(|| args.store.tokens()),
         tls: args.tls_cert.clone().zip(args.tls_key.clone()),
         behind_proxy: args.behind_proxy,
         allow_insecure: args.insecure,

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod background;
 pub mod catalog;
 pub mod cli;
 pub mod http;

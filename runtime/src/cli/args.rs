@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fhe_host::parse_bytes;
 
+use super::remote::Remote;
 use super::selection::Selection;
 
 /// Version of the command, and of the files it reads and writes.
@@ -82,6 +83,11 @@ pub(crate) enum Command {
     /// Say what a program, interface, key or ciphertext file is
     #[command(after_help = "Example:\n  fhe-run info me.evk")]
     Info(Info),
+    /// Have a server evaluate inputs that are encrypted here
+    #[command(after_help = "Examples:\n  fhe-run remote http://127.0.0.1:8080 cat.png\n  \
+        fhe-run remote http://127.0.0.1:8080 --keys-only\n\n\
+        Keys are made once for a program and kept in your configuration folder; the server gets the evaluation keys only.")]
+    Remote(Box<Remote>),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -11,6 +11,7 @@ use fhe_host::show_bytes;
 use fhe_input::InputError;
 use fhe_machine::VmError;
 
+use super::remote::RemoteError;
 use crate::store::FileError;
 use crate::trial::TrialError;
 
@@ -92,6 +93,9 @@ pub enum CliError {
         /// Who allows no more.
         why: &'static str,
     },
+    /// A server.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// Standard output is gone.
     #[error("cannot write the result")]
     Output(#[from] std::io::Error),
@@ -119,6 +123,7 @@ impl CliError {
             | Self::Client(ClientError::OutOfRange { .. }) => {
                 "give bytes from 0 to 255 for pictures, or numbers as the model takes them; --any-range insists"
             }
+            Self::Remote(error) => error.help(),
             Self::Sample { .. } => "give an input of the model's shape",
             Self::KeyBytes { .. } => {
                 "allow more with --max-key-bytes, make room, or compile for fewer rotations"

@@ -12,6 +12,7 @@ mod prediction;
 mod profile;
 mod program;
 mod progress;
+mod remote;
 mod run;
 mod samples;
 mod selection;
@@ -31,6 +32,7 @@ pub use self::demo::{DemoReport, run_demo};
 pub use self::error::CliError;
 pub use self::profile::to_json as profile_json;
 pub use self::program::insecurity;
+pub use self::remote::RemoteError;
 
 /// Runs the command line and gives the exit code of the process.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -78,6 +80,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Demo(args) => demo::demo(args, quiet),
         Command::Bench(args) => bench::bench(args, quiet),
         Command::Info(args) => info::info(args),
+        Command::Remote(args) => remote::remote(args, quiet),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "fhe-run", &mut script);

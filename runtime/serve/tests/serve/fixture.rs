@@ -2,16 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc;
-use std::thread::JoinHandle;
 
-use fhe_serve::http::App;
+use fhe_serve::background::Background;
 use fhe_serve::jobs::Evaluator;
 use fhe_serve::limits::Limits;
-use fhe_serve::server::{Options, Server};
+use fhe_serve::server::Options;
 use fhe_serve::tokens::{Quota, Tokens};
-use tokio::sync::oneshot;
 
 use crate::wire::{Answer, raw, request};
 
@@ -23,9 +19,7 @@ pub(crate) fn program_path() -> PathBuf {
 /// A server that runs.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
-    pub(crate) app: Arc<App>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    server: Background,
 }
 
 /// Options for a server on a free port of this machine.
@@ -50,20 +44,8 @@ pub(crate) fn start(options: &Options) -> Running {
 }
 
 pub(crate) fn start_with(options: &Options, evaluator: Option<Box<Evaluator>>) -> Running {
-    let (options, (told, tell)) = (options.clone(), mpsc::channel());
-    let (stop, stopped) = oneshot::channel::<()>();
-    let thread = std::thread::spawn(move || {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        runtime.block_on(async {
-            let server = Server::start_with(&options, evaluator).await.unwrap();
-            told.send((server.address().unwrap(), Arc::clone(server.app()))).unwrap();
-            server.serve(async { drop(stopped.await) }).await;
-        });
-        runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    });
-    let (address, app) = tell.recv().unwrap();
-    Running { address, app, stop: Some(stop), thread: Some(thread) }
+    let server = Background::start(options, evaluator).unwrap();
+    Running { address: server.address(), server }
 }
 
 impl Running {
@@ -82,23 +64,9 @@ impl Running {
         found.unwrap_or(0.0) as u64
     }
 
-    /// Ends the server in good order.
-    pub(crate) fn end(mut self) {
-        self.finish();
-    }
-
-    fn finish(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let joined = thread.join();
-            assert!(joined.is_ok() || std::thread::panicking(), "the server panicked");
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.finish();
+    /// Accepts and starts no more jobs.
+    pub(crate) fn drain(&self) {
+        self.server.app().jobs.drain();
     }
 }
 

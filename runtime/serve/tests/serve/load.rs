@@ -205,10 +205,10 @@ fn an_end_drains_and_the_next_server_goes_on() {
     let running = submit(&server, &client, 0).expect(202, "").json()["id"].clone();
     eventually("the first job runs", || door.n_begun() == 1);
     let waiting = submit(&server, &client, 1).expect(202, "").json()["id"].clone();
-    server.app.jobs.drain();
+    server.drain();
     submit(&server, &client, 2).expect(503, "draining");
     door.open();
-    server.end();
+    drop(server);
     let server = start(&options(folder.path()));
     assert_eq!(state(&server, &running), "done");
     eventually("the job that waited is evaluated", || state(&server, &waiting) == "done");

@@ -6,6 +6,7 @@ mod fixture;
 mod kill;
 mod load;
 mod malformed;
+mod overload;
 mod round_trip;
 mod strangers;
 mod wire;

@@ -66,7 +66,7 @@ fn keys_go_on_where_they_were_cut() {
     }
     assert_eq!(received, total - total / 2);
     // The next server goes on with it, too.
-    server.end();
+    drop(server);
     let server = start(&options(folder.path()));
     let range = |first: usize, last: usize| format!("bytes {first}-{last}/{total}");
     let part = |first: usize, last: usize| {
