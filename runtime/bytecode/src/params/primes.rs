@@ -3,6 +3,8 @@
 //! The search is deterministic, so equal requests give equal chains on every machine. Primes already taken
 //! are passed in and never returned again.
 
+use std::cell::Cell;
+
 use super::MAX_PRIME_BITS;
 
 /// No further prime meets the request.
@@ -94,43 +96,106 @@ fn complete(
     }
 }
 
-/// Miller-Rabin with the first twelve primes as bases, which is exact below 2^64.
+/// First primes: the bases under which Miller-Rabin is exact below 2^64.
+const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
+
+/// Numbers that a thread remembers having tested, as log2.
+const LOG_REMEMBERED: u32 = 12;
+
+thread_local! {
+    /// Odd numbers that were tested, each at the place that its hash names: itself if it is prime, one less if not. A search
+    /// for parameters asks for the same few thousand numbers over and over.
+    static TESTED: [Cell<u64>; 1 << LOG_REMEMBERED] = const { [const { Cell::new(0) }; 1 << LOG_REMEMBERED] };
+}
+
 fn is_prime(p: u64) -> bool {
-    const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if p < 2 {
         return false;
     }
     if let Some(&base) = BASES.iter().find(|&&base| p.is_multiple_of(base)) {
         return p == base;
     }
+    let place = (p.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - LOG_REMEMBERED)) as usize;
+    TESTED.with(|tested| {
+        let known = tested[place].get();
+        if known == p || known == p - 1 {
+            return known == p;
+        }
+        let found = has_no_witness(p);
+        tested[place].set(if found { p } else { p - 1 });
+        found
+    })
+}
+
+/// Miller-Rabin with the bases above, for numbers that none of them divides.
+fn has_no_witness(p: u64) -> bool {
     let twos = (p - 1).trailing_zeros();
     let odd = (p - 1) >> twos;
+    let modulo = Montgomery::new(p);
+    let (one, minus_one) = (modulo.one, p - modulo.one);
     BASES.iter().all(|&base| {
-        let mut x = pow_mod(base, odd, p);
-        if x == 1 || x == p - 1 {
+        let mut x = modulo.power(modulo.enter(base), odd);
+        if x == one || x == minus_one {
             return true;
         }
         (1..twos).any(|_| {
-            x = mul_mod(x, x, p);
-            x == p - 1
+            x = modulo.times(x, x);
+            x == minus_one
         })
     })
 }
 
-fn mul_mod(a: u64, b: u64, p: u64) -> u64 {
-    (u128::from(a) * u128::from(b) % u128::from(p)) as u64
+/// Products modulo an odd number without divisions; a number x is held as x·2^64 mod p. A search for parameters tests
+/// millions of numbers.
+struct Montgomery {
+    p: u64,
+    /// -1/p mod 2^64.
+    inverse: u64,
+    /// 2^64 mod p: one.
+    one: u64,
+    /// 2^128 mod p.
+    square: u64,
 }
 
-fn pow_mod(mut base: u64, mut exponent: u64, p: u64) -> u64 {
-    let mut result = 1;
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            result = mul_mod(result, base, p);
+impl Montgomery {
+    fn new(p: u64) -> Self {
+        // Newton's iteration doubles the correct bits of 1/p; p itself has three of them.
+        let mut inverse = p;
+        for _ in 0..5 {
+            inverse = inverse.wrapping_mul(2u64.wrapping_sub(p.wrapping_mul(inverse)));
         }
-        base = mul_mod(base, base, p);
-        exponent >>= 1;
+        let one = ((1u128 << 64) % u128::from(p)) as u64;
+        let square = (u128::from(one) * u128::from(one) % u128::from(p)) as u64;
+        Self { p, inverse: inverse.wrapping_neg(), one, square }
     }
-    result
+
+    /// A number below 2^64, as it is held.
+    fn enter(&self, x: u64) -> u64 {
+        self.times(x % self.p, self.square)
+    }
+
+    /// The product of two numbers in [0, p), in [0, p).
+    fn times(&self, a: u64, b: u64) -> u64 {
+        let product = u128::from(a) * u128::from(b);
+        let factor = (product as u64).wrapping_mul(self.inverse);
+        let multiple = u128::from(factor) * u128::from(self.p);
+        // The low halves cancel; the sum may take one bit more than 128.
+        let (sum, is_over) = product.overflowing_add(multiple);
+        let high = (sum >> 64) as u64;
+        if is_over || high >= self.p { high.wrapping_sub(self.p) } else { high }
+    }
+
+    fn power(&self, mut base: u64, mut exponent: u64) -> u64 {
+        let mut result = self.one;
+        while exponent > 0 {
+            if exponent & 1 == 1 {
+                result = self.times(result, base);
+            }
+            base = self.times(base, base);
+            exponent >>= 1;
+        }
+        result
+    }
 }
 
 #[cfg(test)]
@@ -150,10 +215,26 @@ mod tests {
 
     #[test]
     fn strong_pseudoprimes_are_refused() {
-        for n in [3_215_031_751, 3_474_749_660_383, 341_550_071_728_321, 3_825_123_056_546_413_051] {
+        // Twice: tested, and remembered.
+        for n in [3_215_031_751, 3_474_749_660_383, 341_550_071_728_321, 3_825_123_056_546_413_051].repeat(2)
+        {
             assert!(!is_prime(n), "{n}");
         }
         assert!(is_prime((1 << 61) - 1));
+        // The largest prime below 2^64 and its neighbor.
+        assert!(is_prime(u64::MAX - 58) && !is_prime(u64::MAX - 56));
+    }
+
+    #[test]
+    fn products_are_those_of_a_division() {
+        for p in [3, 65_537, (1 << 61) - 1, u64::MAX - 58, u64::MAX] {
+            let modulo = Montgomery::new(p);
+            for (a, b) in [(0, 5), (1, 1), (2, p - 1), (p - 1, p - 1), (p / 3, p / 7 + 1)] {
+                let held = modulo.times(modulo.enter(a), modulo.enter(b));
+                let expected = (u128::from(a) * u128::from(b) % u128::from(p)) as u64;
+                assert_eq!(modulo.times(held, 1), expected, "{a} * {b} mod {p}");
+            }
+        }
     }
 
     #[test]
