@@ -5,4 +5,4 @@ pub mod cli;
 pub mod store;
 mod trial;
 
-pub use trial::{Outcome, Trial, TrialError, clear_output};
+pub use trial::{Deviation, Outcome, Trial, TrialError, clear_output};

@@ -62,6 +62,60 @@ impl Outcome {
     }
 }
 
+/// How an encrypted result differs from what its program promises.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Deviation {
+    /// The error is larger than predicted.
+    #[error("the largest error of a score is {error:.2e}, the program promises at most {bound:.2e}")]
+    BeyondBound {
+        /// Largest difference from the clear result.
+        error: f64,
+        /// What the program predicts.
+        bound: f64,
+    },
+    /// Another class is best.
+    #[error("the best class is {found}, in the clear it is {expected}, ahead by {margin:.2e}")]
+    OtherClass {
+        /// The class under encryption.
+        found: usize,
+        /// The class in the clear.
+        expected: usize,
+        /// How far apart the scores of the two are in the clear.
+        margin: f64,
+    },
+}
+
+impl Outcome {
+    /// Compares with the clear result: the error is within `bound`, and the best class is the same.
+    ///
+    /// # Errors
+    /// How the two differ.
+    pub fn judge(&self, bound: f64) -> Result<(), Deviation> {
+        let error = self.max_abs_error();
+        // A bound that is no number holds for nothing.
+        if error > bound || bound.is_nan() {
+            return Err(Deviation::BeyondBound { error, bound });
+        }
+        match (best(&self.decrypted), best(&self.clear)) {
+            (Some(found), Some(expected)) if found != expected => {
+                let margin = self.clear[expected] - self.clear[found];
+                Err(Deviation::OtherClass { found, expected, margin })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the best class is that of the clear result.
+    pub fn is_same_class(&self) -> bool {
+        best(&self.decrypted) == best(&self.clear)
+    }
+}
+
+fn best(scores: &[f64]) -> Option<usize> {
+    (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]))
+}
+
 impl<'p> Trial<'p> {
     /// Makes fresh keys and prepares the program.
     ///
@@ -128,4 +182,35 @@ pub fn clear_output(program: &CheckedProgram, tensor: &[f64]) -> Result<Vec<f64>
         .run(tensor, &mut ())
         .map_err(|e| TrialError::Client(ClientError::TensorLength { found: e.found, expected: e.needed }))?;
     Ok(average_members(program.output_layout(), &all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(decrypted: &[f64], clear: &[f64]) -> Outcome {
+        Outcome {
+            decrypted: decrypted.to_vec(),
+            clear: clear.to_vec(),
+            encrypt_seconds: 0.0,
+            eval_seconds: 0.0,
+            decrypt_seconds: 0.0,
+            profile: Profile::default(),
+        }
+    }
+
+    #[test]
+    fn error_beyond_the_bound_is_told_before_the_class() {
+        let found = outcome(&[1.0, 2.5], &[1.0, 2.0]).judge(0.1);
+        assert_eq!(found, Err(Deviation::BeyondBound { error: 0.5, bound: 0.1 }));
+        assert!(outcome(&[f64::NAN], &[1.0]).judge(10.0).is_err());
+        assert!(outcome(&[1.0], &[1.0]).judge(f64::NAN).is_err());
+        assert_eq!(outcome(&[1.0, 2.05], &[1.0, 2.0]).judge(0.1), Ok(()));
+    }
+
+    #[test]
+    fn another_class_is_told_even_within_the_bound() {
+        let found = outcome(&[2.25, 2.0], &[1.75, 2.0]).judge(1.0);
+        assert_eq!(found, Err(Deviation::OtherClass { found: 0, expected: 1, margin: 0.25 }));
+    }
 }

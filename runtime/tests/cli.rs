@@ -8,7 +8,7 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fhe_bytecode::{Packing, codec};
+use fhe_bytecode::{CheckedProgram, Packing, codec};
 use tempfile::TempDir;
 use toy::{expected, toy_program, value};
 
@@ -18,7 +18,7 @@ struct Folder(TempDir);
 impl Folder {
     fn new(packing: Packing) -> Self {
         let folder = Self(tempfile::tempdir().unwrap());
-        std::fs::write(folder.path("toy.fhebc"), codec::encode(&toy_program(packing))).unwrap();
+        std::fs::write(folder.path("toy.fhebc"), codec::encode(&promising(packing, BOUND))).unwrap();
         let row = |first: usize| input(first).iter().map(f64::to_string).collect::<Vec<_>>().join(",");
         std::fs::write(folder.path("in.csv"), format!("{}\n{}\n", row(500), row(900))).unwrap();
         folder
@@ -58,6 +58,16 @@ impl Folder {
         self.ok("eval toy.fhebc in.ct --eval-keys me.evk -o out.ct");
         self
     }
+}
+
+/// What the toy program is off by at most.
+const BOUND: f64 = 1e-3;
+
+/// The toy program with a predicted error.
+fn promising(packing: Packing, max_abs_error: f64) -> CheckedProgram {
+    let mut spec = toy_program(packing).spec().clone();
+    spec.prediction.max_abs_error = max_abs_error;
+    CheckedProgram::new(spec).unwrap()
 }
 
 fn input(first: usize) -> Vec<f64> {
@@ -216,6 +226,22 @@ fn bench_reports_time_memory_and_error() {
 }
 
 #[test]
+fn error_beyond_the_predicted_one_ends_with_exit_code_1() {
+    let folder = Folder::new(Packing::Packed);
+    folder.ok("infer toy.fhebc in.csv --index 0..2 --insecure --check");
+    std::fs::write(folder.path("bold.fhebc"), codec::encode(&promising(Packing::Packed, 1e-30))).unwrap();
+    let told = "the program promises at most 1.00e-30";
+    folder.fails("demo bold.fhebc in.csv --insecure", 1, told);
+    folder.fails("bench bold.fhebc --runs 1 --warmup 0 --insecure", 1, "run 1 of 1 is not right");
+    let infer = "infer bold.fhebc in.csv --index 0..2 --insecure";
+    folder.fails(&format!("{infer} --check"), 1, "2 of 2 results differ, first that of input 0");
+    // Results are printed all the same, and without the flag nobody asked.
+    let output = folder.run("demo bold.fhebc in.csv --insecure --format json");
+    assert_eq!(json(&String::from_utf8_lossy(&output.stdout))["same_class_as_clear"], true);
+    folder.ok(infer);
+}
+
+#[test]
 fn every_step_sums_up_as_json_on_request() {
     let folder = Folder::new(Packing::Packed);
     let keys = folder.ok("keygen toy.fhebc --secret-key me.key --eval-keys me.evk --insecure --format json");
@@ -256,7 +282,7 @@ fn chrome_trace_is_written_on_request() {
 #[test]
 fn a_client_needs_no_weights() {
     let folder = Folder::new(Packing::Packed);
-    let interface = toy_program(Packing::Packed).interface();
+    let interface = promising(Packing::Packed, BOUND).interface();
     std::fs::write(folder.path("toy.fhei"), codec::encode_interface(&interface)).unwrap();
     folder.ok("keygen toy.fhei --secret-key me.key --eval-keys me.evk --insecure");
     folder.ok("encrypt toy.fhei in.csv --index 0..2 --secret-key me.key -o in.ct");

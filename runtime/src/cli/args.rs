@@ -72,13 +72,17 @@ pub(crate) enum Command {
     )]
     Decrypt(Decrypt),
     /// Make keys, encrypt, evaluate and decrypt in one process, for trying out
-    #[command(after_help = "Example:\n  fhe-run infer model.fhebc cat.png")]
+    #[command(
+        after_help = "Examples:\n  fhe-run infer model.fhebc cat.png\n  fhe-run infer model.fhebc test_batch.bin --index 0..8 --check"
+    )]
     Infer(Infer),
     /// Show a whole run on one input, with time, memory, security and precision
-    #[command(after_help = "Example:\n  fhe-run demo model.fhebc cat.png")]
+    #[command(after_help = "Example:\n  fhe-run demo model.fhebc cat.png\n\n\
+        Exit code 1 if the class is not that of the clear evaluation, or the error is beyond what the program predicts.")]
     Demo(Demo),
     /// Measure evaluation time, memory and error
-    #[command(after_help = "Example:\n  fhe-run bench model.fhebc --runs 5 --format json")]
+    #[command(after_help = "Example:\n  fhe-run bench model.fhebc --runs 5 --format json\n\n\
+        Exit code 1 if a class is not that of the clear evaluation, or an error is beyond what the program predicts.")]
     Bench(Bench),
     /// Say what a program, interface, key or ciphertext file is
     #[command(after_help = "Example:\n  fhe-run info me.evk")]
@@ -178,6 +182,9 @@ pub(crate) struct Infer {
     pub input: InputArgs,
     #[command(flatten)]
     pub run: RunArgs,
+    /// Compare every result with the clear evaluation; exit code 1 if a class differs or an error is beyond the bound
+    #[arg(long)]
+    pub check: bool,
     #[command(flatten)]
     pub show: ShowArgs,
     #[command(flatten)]

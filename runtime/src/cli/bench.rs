@@ -28,6 +28,8 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     note_memory(trial.session(), quiet);
     let (mut seconds, mut first_seconds, mut max_abs_error) = (Vec::new(), None, 0f64);
     let (mut layers, mut core_seconds) = (Vec::new(), Vec::new());
+    let bound = program.checked.spec().prediction.max_abs_error;
+    let mut deviation = None;
     for run in 0..n_evaluations {
         let bar = Bar::new(&format!("run {} of {n_evaluations}", run + 1), quiet);
         let began = processor_seconds();
@@ -36,6 +38,7 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
         drop(bar);
         first_seconds.get_or_insert(outcome.eval_seconds);
         max_abs_error = max_abs_error.max(outcome.max_abs_error());
+        deviation = deviation.or(outcome.judge(bound).err().map(|cause| (run, cause)));
         if run >= args.warmup as usize {
             seconds.push(outcome.eval_seconds);
             core_seconds.extend(spent);
@@ -56,7 +59,8 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
         "peak_rss_bytes": peak_rss_bytes(),
         "threads": rayon::current_num_threads(),
         "max_abs_error": max_abs_error,
-        "predicted_max_abs_error": program.checked.spec().prediction.max_abs_error,
+        "predicted_max_abs_error": bound,
+        "is_right": deviation.is_none(),
         "predicted_seconds": program.checked.spec().prediction.seconds,
         "n": params.n(),
         "log2_pq": params.log2_pq(),
@@ -70,7 +74,7 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     match args.format {
         TextFormat::Json => print(&pretty(&report)),
         TextFormat::Text => print(&format!(
-            "{}\nmedian of {} run(s): {:.3} s on {} thread(s), first {:.3} s\npeak memory: {}\nlargest error: {max_abs_error:.2e}",
+            "{}\nmedian of {} run(s): {:.3} s on {} thread(s), first {:.3} s\npeak memory: {}\nlargest error: {max_abs_error:.2e} (predicted at most {bound:.2e})",
             LayerTime::table(&layers),
             seconds.len(),
             median(&seconds),
@@ -78,6 +82,13 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
             first_seconds.unwrap_or_default(),
             peak_rss_bytes().map_or("unknown".to_owned(), show_bytes),
         )),
+    }?;
+    match deviation {
+        None => Ok(()),
+        Some((run, cause)) => Err(CliError::Deviates {
+            what: format!("run {} of {n_evaluations} is not right", run + 1),
+            cause,
+        }),
     }
 }
 

@@ -13,7 +13,7 @@ use super::program::{Program, insecurity};
 use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
 use super::{print, samples, show};
-use crate::trial::{Outcome, Trial, TrialError};
+use crate::trial::{Deviation, Outcome, Trial, TrialError};
 
 /// Encrypts, evaluates and decrypts inputs under fresh keys.
 pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
@@ -37,6 +37,8 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
     drop(bar);
     let scores: Vec<_> = outcomes.iter().map(|outcome| outcome.decrypted.clone()).collect();
     let seconds: f64 = outcomes.iter().map(|outcome| outcome.eval_seconds).sum();
+    let bound = program.checked.spec().prediction.max_abs_error;
+    let verdicts: Vec<_> = outcomes.iter().map(|outcome| outcome.judge(bound)).collect();
     report_profile(&args.run, &Profile::joined(outcomes.into_iter().map(|o| o.profile).collect()))?;
     let shown: Vec<_> = inputs
         .iter()
@@ -47,7 +49,22 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
     if !quiet {
         eprintln!("evaluated in {:.2} s per input", seconds / inputs.len() as f64);
     }
-    Ok(())
+    // Results are shown first: whoever asks for a check wants to see what it is about.
+    if args.check { passed(&verdicts) } else { Ok(()) }
+}
+
+/// The first deviation, if there is one, and how many there are.
+fn passed(verdicts: &[Result<(), Deviation>]) -> Result<(), CliError> {
+    let wrong: Vec<(usize, Deviation)> =
+        verdicts.iter().enumerate().filter_map(|(i, verdict)| Some((i, verdict.err()?))).collect();
+    match wrong.first() {
+        None => Ok(()),
+        Some(&(first, cause)) => {
+            let what =
+                format!("{} of {} results differ, first that of input {first}", wrong.len(), verdicts.len());
+            Err(CliError::Deviates { what, cause })
+        }
+    }
 }
 
 /// Shows a whole run on one input.
@@ -62,7 +79,8 @@ pub(crate) fn demo(args: &Demo, quiet: bool) -> Result<(), CliError> {
     match args.format {
         TextFormat::Text => print(&report.text),
         TextFormat::Json => print(&show::pretty(&report.json)),
-    }
+    }?;
+    report.verdict.map_err(|cause| CliError::Deviates { what: "the result is not right".to_owned(), cause })
 }
 
 /// A finished demo.
@@ -73,6 +91,8 @@ pub struct DemoReport {
     pub json: serde_json::Value,
     /// Where the time went.
     pub profile: Profile,
+    /// Whether the result is what the program promises.
+    pub verdict: Result<(), Deviation>,
 }
 
 /// Makes keys, encrypts `tensor`, evaluates, decrypts, compares with the clear result, and tells about it.
@@ -95,7 +115,7 @@ pub fn run_demo(
     let text = format!("{table}\n{}", summary(program, &trial, &outcome));
     let json = serde_json::json!({
         "predictions": predictions,
-        "same_class_as_clear": best(&outcome.decrypted) == best(&outcome.clear),
+        "same_class_as_clear": outcome.is_same_class(),
         "max_abs_error": outcome.max_abs_error(),
         "predicted_max_abs_error": program.spec().prediction.max_abs_error,
         "keygen_seconds": trial.keygen_seconds,
@@ -108,7 +128,8 @@ pub fn run_demo(
         "log2_pq": program.params().log2_pq(),
         "is_secure": program.params().is_secure(),
     });
-    Ok(DemoReport { text, json, profile: outcome.profile })
+    let verdict = outcome.judge(program.spec().prediction.max_abs_error);
+    Ok(DemoReport { text, json, profile: outcome.profile, verdict })
 }
 
 fn summary(program: &CheckedProgram, trial: &Trial<'_>, outcome: &Outcome) -> String {
@@ -117,7 +138,7 @@ fn summary(program: &CheckedProgram, trial: &Trial<'_>, outcome: &Outcome) -> St
         (None, Some(cap)) => format!("128 bits: log2(PQ) = {:.1} of at most {cap}", params.log2_pq()),
         (reason, _) => reason.unwrap_or_default(),
     };
-    let agree = if best(&outcome.decrypted) == best(&outcome.clear) { "same class" } else { "ANOTHER class" };
+    let agree = if outcome.is_same_class() { "same class" } else { "ANOTHER class" };
     let memory = trial.session().memory();
     [
         format!(
@@ -147,8 +168,4 @@ fn summary(program: &CheckedProgram, trial: &Trial<'_>, outcome: &Outcome) -> St
         ),
     ]
     .join("\n")
-}
-
-fn best(scores: &[f64]) -> Option<usize> {
-    (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]))
 }

@@ -13,7 +13,7 @@ use fhe_machine::VmError;
 
 use super::remote::RemoteError;
 use crate::store::FileError;
-use crate::trial::TrialError;
+use crate::trial::{Deviation, TrialError};
 
 /// Errors of the command line.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +96,14 @@ pub enum CliError {
     /// A server.
     #[error(transparent)]
     Remote(#[from] RemoteError),
+    /// A result under encryption that is not what the program promises.
+    #[error("{what}: {cause}")]
+    Deviates {
+        /// Which evaluation.
+        what: String,
+        /// How it differs.
+        cause: Deviation,
+    },
     /// Standard output is gone.
     #[error("cannot write the result")]
     Output(#[from] std::io::Error),
@@ -143,6 +151,9 @@ impl CliError {
             }
             Self::NpyNeedsRaw => "add --raw and --result FILE (see docs/security.md)",
             Self::SameFile { .. } => "give every file a name of its own",
+            Self::Deviates { .. } => {
+                "give an input like those the model was trained on; if it is one, build again with `--calibrate IMAGES` or more `--precision`"
+            }
             Self::Output(_) => remedy::OUTPUT,
             Self::Threads(_) => "ask for fewer threads, or raise the limits of this process",
         }
