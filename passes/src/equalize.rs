@@ -5,6 +5,9 @@
 //! layer before, α^d into the layer after, so no depth is spent. With α the range of the channel, every channel has range
 //! one before it is squared, which is what small scales need. A shortcut gets a scale of its own in its slack.
 //!
+//! A channel whose leading coefficient is tiny beside the others would get terms as large as their ratio, next to channels
+//! with terms of about one: no plaintext holds both. There α is larger than the range, so that its operand is smaller.
+//!
 //! Before: verified graph with recorded ranges. After: same outputs, never deeper; operands of monic polynomials lie in
 //! about [-1, 1] per channel.
 
@@ -13,7 +16,7 @@ use fhec_ir::{Graph, NodeId, Op, ShapeError};
 
 use crate::pass::{Changed, Pass, PassCx, PassError};
 use crate::scale_flow::{pull_scale, push_scale};
-use crate::small::Small;
+use crate::small::{Small, broadcast};
 
 /// The pass.
 pub struct EqualizeChannels;
@@ -23,6 +26,9 @@ const NAME: &str = "equalize-channels";
 /// A channel is never stretched beyond this part of the widest one: a range that is tiny on a few calibration inputs may
 /// be larger on the next.
 const NARROWEST: f64 = 1e-3;
+
+/// Largest term of a polynomial whose operand has range one, if a larger α can make it so.
+const LARGEST_TERM: f64 = 64.0;
 
 impl Pass for EqualizeChannels {
     fn name(&self) -> &'static str {
@@ -72,15 +78,33 @@ fn find(graph: &Graph) -> Vec<NodeId> {
     graph.topo_order().into_iter().rev().filter(is_monic).collect()
 }
 
-/// The largest absolute value of every channel of the operand.
+/// The largest absolute value of every channel of the operand, or more where a term of the polynomial would be too large.
 fn alpha(graph: &Graph, id: NodeId) -> Option<Small> {
     let range = graph.node(graph.operands(id)[0]).range.as_ref()?;
-    let alpha: Vec<f64> = range.lo.iter().zip(&range.hi).map(|(lo, hi)| lo.abs().max(hi.abs())).collect();
-    let widest = alpha.iter().copied().fold(0.0, f64::max);
+    let Op::Poly { coeffs } = *graph.op(id) else { unreachable!("candidates are polynomials") };
+    let c = Small::of(graph, coeffs);
+    let widths: Vec<f64> = range.lo.iter().zip(&range.hi).map(|(lo, hi)| lo.abs().max(hi.abs())).collect();
+    let widest = widths.iter().copied().fold(0.0, f64::max);
     if !widest.is_normal() {
         return None;
     }
-    Some(Small::vector(alpha.into_iter().map(|a| a.max(widest * NARROWEST)).collect()))
+    let channel = |(i, &width): (usize, &f64)| {
+        let width = width.max(widest * NARROWEST);
+        least_alpha(&c, i, widths.len(), width).max(width)
+    };
+    Some(Small::vector(widths.iter().enumerate().map(channel).collect()))
+}
+
+/// The smallest α of channel `i` of `n` under which no term is too large: |c_k|·width^k ≤ LARGEST_TERM·α^d for every k.
+fn least_alpha(c: &Small, i: usize, n: usize, width: f64) -> f64 {
+    let degree = c.rows() - 1;
+    let largest = (0..degree).map(|k| {
+        let row = c.row(k);
+        let coefficient = row.members().iter().map(|m| broadcast(m, i, n).abs()).fold(0.0, f64::max);
+        coefficient * width.powi(k as i32)
+    });
+    let least = (largest.fold(0.0, f64::max) / LARGEST_TERM).powf((degree as f64).recip());
+    if least.is_finite() { least } else { 0.0 }
 }
 
 fn apply(graph: &mut Graph, id: NodeId, alpha: &Small) -> Result<(), ShapeError> {

@@ -2,7 +2,7 @@
 
 use fhe_bytecode::{Constants, TensorData};
 
-use crate::layout::Placed;
+use crate::layout::{MOST_EXACT, Placed};
 
 /// Distinct plaintexts of a circuit under plans without giant steps.
 #[must_use]
@@ -21,7 +21,7 @@ pub fn unclustered_bytes(bytes: usize, constants: &Constants) -> usize {
             let packed = 1 + (indices.len() * bits).div_ceil(8);
             let ids: usize =
                 codebooks.iter().map(|id| varint(id.index())).sum::<usize>() + varint(codebooks.len());
-            total += varint(dense) + 4 * dense;
+            total += varint(dense) + bytes_each(dense) * dense;
             total -= varint(indices.len()) + packed + ids;
         }
     }
@@ -29,6 +29,11 @@ pub fn unclustered_bytes(bytes: usize, constants: &Constants) -> usize {
         total -= varint(book.members as usize) + varint(book.values.len()) + 4 * book.values.len();
     }
     total
+}
+
+/// Bytes of every number of a tensor with so many: short ones have double precision.
+fn bytes_each(n: usize) -> usize {
+    if n > MOST_EXACT { 4 } else { 8 }
 }
 
 /// Bytes of a number in groups of seven bits.

@@ -21,6 +21,7 @@ use fhe_bytecode::{Derived, Layout, LayoutError, Packing, Shape};
 
 use crate::lower::{Circuit, CircuitOp, Conv, Map, ValueId};
 
+pub(crate) use place::MOST_EXACT;
 pub use place::{Part, Placed, PlacedMap, PlacedTerm, PlacedValue};
 pub(crate) use text::{end_lines, map_line, part_line};
 

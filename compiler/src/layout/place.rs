@@ -12,6 +12,10 @@ use rayon::prelude::*;
 use crate::lower::{Circuit, CircuitOp, Constant, Conv, Map, Term, ValueId};
 use crate::timed::Timed;
 
+/// Numbers up to which a tensor keeps double precision where single would lose some of it: biases and coefficients, whose sums
+/// cancel, and small layers.
+pub(crate) const MOST_EXACT: usize = 4096;
+
 /// One summand of a value, computed before its rescale; `M` is what a stage knows of a linear map.
 #[derive(Clone, Debug)]
 pub enum Part<M> {
@@ -225,13 +229,22 @@ fn push(constants: &mut Constants, constant: &Constant) -> TensorId {
 fn push_shaped(constants: &mut Constants, constant: &Constant, dims: &[u32]) -> TensorId {
     let members = constant.members();
     let data = match constant.codes() {
-        None => TensorData::Dense(members.iter().flat_map(|t| t.iter().map(|v| v as f32)).collect()),
+        None => stored(members.iter().flat_map(|t| t.iter()).collect()),
         Some(codes) => TensorData::Clustered {
             codebooks: codes.codebooks.iter().map(|book| codebook(constants, book)).collect(),
             indices: codes.indices.clone(),
         },
     };
     constants.push(Tensor { members: members.len() as u32, shape: dims.to_vec(), data })
+}
+
+/// Numbers in single precision, where that loses nothing or there are many of them.
+fn stored(values: Vec<f64>) -> TensorData {
+    let is_single = |&v: &f64| f64::from(v as f32) == v;
+    match values.len() > MOST_EXACT || values.iter().all(is_single) {
+        true => TensorData::Dense(values.into_iter().map(|v| v as f32).collect()),
+        false => TensorData::Exact(values),
+    }
 }
 
 /// A codebook of the program; layers may share it.

@@ -36,6 +36,8 @@ impl Codebook {
 pub enum TensorData {
     /// Every value of every member, members outermost, last axis fastest.
     Dense(Vec<f32>),
+    /// The same in double precision, for numbers that cancel.
+    Exact(Vec<f64>),
     /// Indices into codebooks.
     Clustered {
         /// One codebook, or one per position of the last axis.
@@ -186,6 +188,7 @@ impl Constants {
         let books = self.checked(id)?;
         Ok(match &tensor.data {
             TensorData::Dense(values) => values.iter().map(|&v| map(f64::from(v))).collect(),
+            TensorData::Exact(values) => values.iter().map(|&v| map(v)).collect(),
             TensorData::Clustered { indices, .. } => {
                 let (len, members) = (tensor.len(), tensor.members as usize);
                 let rows = books.first().map_or(1, |book| book.members as usize);
@@ -211,14 +214,23 @@ impl Constants {
             return Err(ConstantError::Size(id));
         }
         match &tensor.data {
-            TensorData::Dense(values) if values.len() != total => {
-                Err(ConstantError::Count { tensor: id, found: values.len(), needed: total })
-            }
-            TensorData::Dense(values) if values.iter().any(|v| !v.is_finite()) => {
-                Err(ConstantError::NotFinite(id))
-            }
-            TensorData::Dense(_) => Ok(Vec::new()),
+            TensorData::Dense(values) => Self::plain(id, values, total, |v| v.is_finite()),
+            TensorData::Exact(values) => Self::plain(id, values, total, |v| v.is_finite()),
             TensorData::Clustered { codebooks, indices } => self.books(id, tensor, codebooks, indices),
+        }
+    }
+
+    /// Checks values that need no codebook.
+    fn plain<T>(
+        id: TensorId,
+        values: &[T],
+        needed: usize,
+        is_finite: impl Fn(&T) -> bool,
+    ) -> Result<Vec<&'static Codebook>, ConstantError> {
+        match values.len() == needed {
+            false => Err(ConstantError::Count { tensor: id, found: values.len(), needed }),
+            true if !values.iter().all(is_finite) => Err(ConstantError::NotFinite(id)),
+            true => Ok(Vec::new()),
         }
     }
 
@@ -313,6 +325,13 @@ mod tests {
     }
 
     #[test]
+    fn exact_values_keep_double_precision() {
+        let values = [1.0 + 1e-15, -3e200];
+        let data = TensorData::Exact(values.to_vec());
+        check(Tensor { members: 1, shape: vec![2], data }, Ok(&values));
+    }
+
+    #[test]
     fn malformed_tensors_are_refused() {
         check(clustered(1, &[2], &[0], &[0, 2]), Err("index 2 of tensor w0 is beyond its codebook"));
         check(clustered(1, &[2], &[9], &[0, 0]), Err("codebook k9 does not exist"));
@@ -323,6 +342,12 @@ mod tests {
         check(clustered(1, &[], &[], &[0]), Err(unmatched));
         check(Tensor::dense(vec![2], vec![1.0]), Err("tensor w0 has 1 values, its shape needs 2"));
         check(Tensor::dense(vec![1], vec![f32::NAN]), Err("tensor w0 has a value that is not finite"));
+        let exact = |values: &[f64]| Tensor {
+            data: TensorData::Exact(values.to_vec()),
+            ..Tensor::dense(vec![2], vec![])
+        };
+        check(exact(&[1.0]), Err("tensor w0 has 1 values, its shape needs 2"));
+        check(exact(&[1.0, f64::INFINITY]), Err("tensor w0 has a value that is not finite"));
         check(Tensor::dense(vec![0], vec![]), Err("tensor w0 is empty or too large"));
         check(Tensor::dense(vec![u32::MAX; 6], vec![]), Err("tensor w0 is empty or too large"));
     }

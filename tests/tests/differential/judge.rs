@@ -1,6 +1,8 @@
 //! One network: built, evaluated under encryption inside and outside its range, compared.
 
+use fhe_bytecode::clear::ClearProgram;
 use fhec::import::Oracle;
+use fhec::simulate::disturbed;
 use fhec_ir::{MemberIdx, evaluate};
 use fhec_tests::differential::{Drawn, Network};
 
@@ -13,8 +15,10 @@ const SINGLE_PRECISION: f64 = 2e-3;
 /// How far from the calibrated range an input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// One of the inputs for calibration, or one like them.
-    Within,
+    /// One of the inputs that the program was calibrated on.
+    Calibrated,
+    /// One of the same kind, which may lie where none of them lay.
+    Like,
     /// Half as large again.
     Beyond,
     /// Ten times as large.
@@ -24,7 +28,7 @@ pub(crate) enum Place {
 impl Place {
     fn factor(self) -> f64 {
         match self {
-            Self::Within => 1.0,
+            Self::Calibrated | Self::Like => 1.0,
             Self::Beyond => 1.5,
             Self::Far => 10.0,
         }
@@ -37,6 +41,10 @@ pub(crate) struct Evaluation {
     pub(crate) place: Place,
     /// Largest error, in units of what is allowed.
     pub(crate) ratio: f64,
+    /// The same of the program in the clear: what passes, lowering and stored constants alone do.
+    pub(crate) clear_ratio: f64,
+    /// The same of the program with simulated noise.
+    pub(crate) simulated_ratio: f64,
     /// The user was told that the result is out of range.
     pub(crate) is_flagged: bool,
 }
@@ -46,9 +54,9 @@ impl Evaluation {
         self.ratio <= 1.0
     }
 
-    /// Wrong, and nobody said so; inside the range, wrong is wrong.
+    /// Wrong, and nobody said so; on an input that was calibrated on, wrong is wrong.
     pub(crate) fn is_fault(&self) -> bool {
-        !self.is_right() && (!self.is_flagged || self.place == Place::Within)
+        !self.is_right() && (!self.is_flagged || self.place == Place::Calibrated)
     }
 }
 
@@ -82,7 +90,7 @@ pub(crate) fn judge(drawn: &Drawn, rings: Rings) -> Verdict {
         let size = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
         let clear = evaluate(&tried.imported.graph, &[&input], MemberIdx::FIRST).unwrap().remove(0).data;
         let tract = oracle.run(&[&input]).unwrap().remove(0);
-        if place == Place::Within {
+        if matches!(place, Place::Calibrated | Place::Like) {
             for (name, other) in [("the clear evaluator", &clear), ("tract", &tract)] {
                 let off = worst(other, &expected);
                 if off > SINGLE_PRECISION * size {
@@ -93,19 +101,32 @@ pub(crate) fn judge(drawn: &Drawn, rings: Rings) -> Verdict {
         let found = encrypted.run(&input);
         let allowed = encrypted.bound() * growth(drawn, &input) + worst(&tract, &expected);
         // Beyond what single precision holds nothing is right.
-        let ratio = if allowed.is_finite() { worst(&found.numbers, &tract) / allowed } else { f64::INFINITY };
-        evaluations.push(Evaluation { place, ratio, is_flagged: found.is_flagged });
+        let ratio = |numbers: &[f64]| match allowed.is_finite() {
+            true => worst(numbers, &tract) / allowed,
+            false => f64::INFINITY,
+        };
+        evaluations.push(Evaluation {
+            place,
+            ratio: ratio(&found.numbers),
+            clear_ratio: ratio(&ClearProgram::new(&tried.program).run(&input, &mut ()).unwrap()),
+            simulated_ratio: ratio(&disturbed(&tried.program, &input, drawn.seed).unwrap()),
+            is_flagged: found.is_flagged,
+        });
     }
     Verdict::Evaluated { log_n: tried.program.params().log_n(), evaluations }
 }
 
-/// Two inputs of the kind that the network is made for, one beyond that and one far beyond.
+/// One input that was calibrated on, if there are any, one or two like it, one beyond that and one far beyond.
 fn inputs(drawn: &Drawn) -> Vec<(Place, Vec<f64>)> {
-    let take = |place: Place, index: usize| {
-        let scaled = drawn.fresh[index].iter().map(|x| f64::from((x * place.factor()) as f32)).collect();
-        (place, scaled)
+    let scaled = |place: Place, input: &Vec<f64>| {
+        (place, input.iter().map(|x| f64::from((x * place.factor()) as f32)).collect())
     };
-    vec![take(Place::Within, 0), take(Place::Within, 1), take(Place::Beyond, 2), take(Place::Far, 0)]
+    let first = match drawn.calibration.as_ref().and_then(|all| all.first()) {
+        Some(input) => scaled(Place::Calibrated, input),
+        None => scaled(Place::Like, &drawn.fresh[0]),
+    };
+    let others = [(Place::Like, 1), (Place::Beyond, 2), (Place::Far, 0)];
+    std::iter::once(first).chain(others.map(|(place, i)| scaled(place, &drawn.fresh[i]))).collect()
 }
 
 /// How much more an error inside the network may do to the scores than inside its range: arguments of activations that are

@@ -4,6 +4,7 @@
 //! scores or are flagged. A network that does not build says which layer is why, and what to do.
 
 mod bounds;
+mod cases;
 mod compile;
 mod encrypted;
 mod judge;
@@ -14,8 +15,12 @@ use compile::Rings;
 use fhec_tests::differential::{Limits, Temper};
 use tally::Tally;
 
-/// Networks of the normal suite.
-const TOY_NETWORKS: u64 = 120;
+/// Networks of either kind in the normal suite: as many as two cores judge within a minute.
+const FEW: u64 = 50;
+/// Networks of either kind at toy rings.
+const MANY: u64 = 1000;
+/// Networks of either kind at secure rings.
+const SECURE: u64 = 500;
 
 /// A number from the environment, to look at other networks than the usual ones.
 fn setting(name: &str, usual: u64) -> u64 {
@@ -24,39 +29,47 @@ fn setting(name: &str, usual: u64) -> u64 {
         .map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
 }
 
-fn run(temper: Temper, limits: Limits, rings: Rings, count: u64) -> Tally {
+fn check(temper: Temper, rings: Rings, count: u64) {
     let first = setting("FHEC_SEED", 1);
-    Tally::of(first..first + setting("FHEC_NETWORKS", count), temper, &limits, rings)
-}
-
-#[test]
-#[ignore = "finds faults that are being mended; run with cargo xtask slow random_networks_at_toy_rings"]
-fn random_networks_at_toy_rings() {
-    let tally = run(Temper::Wild, Limits::toy(), Rings::Toy, TOY_NETWORKS);
+    let limits = match rings {
+        Rings::Toy => Limits::toy(),
+        Rings::Secure => Limits::real(),
+    };
+    let tally = Tally::of(first..first + setting("FHEC_NETWORKS", count), temper, &limits, rings);
     eprint!("{tally}");
     tally.assert_good();
 }
 
 #[test]
-#[ignore = "finds faults that are being mended; run with cargo xtask slow ordinary_random_networks_at_toy_rings"]
+fn wild_random_networks() {
+    check(Temper::Wild, Rings::Toy, FEW);
+}
+
+#[test]
+fn ordinary_random_networks() {
+    check(Temper::Ordinary, Rings::Toy, FEW);
+}
+
+#[test]
+#[ignore = "a thousand networks take a quarter of an hour; run with cargo xtask slow wild_random_networks_at_toy_rings"]
+fn wild_random_networks_at_toy_rings() {
+    check(Temper::Wild, Rings::Toy, MANY);
+}
+
+#[test]
+#[ignore = "a thousand networks take a quarter of an hour; run with cargo xtask slow ordinary_random_networks_at_toy_rings"]
 fn ordinary_random_networks_at_toy_rings() {
-    let tally = run(Temper::Ordinary, Limits::toy(), Rings::Toy, TOY_NETWORKS);
-    eprint!("{tally}");
-    tally.assert_good();
+    check(Temper::Ordinary, Rings::Toy, MANY);
 }
 
 #[test]
-#[ignore = "secure rings take half an hour; run with cargo xtask slow random_networks_at_secure_rings"]
-fn random_networks_at_secure_rings() {
-    let tally = run(Temper::Wild, Limits::real(), Rings::Secure, 500);
-    eprint!("{tally}");
-    tally.assert_good();
+#[ignore = "secure rings take an hour; run with cargo xtask slow wild_random_networks_at_secure_rings"]
+fn wild_random_networks_at_secure_rings() {
+    check(Temper::Wild, Rings::Secure, SECURE);
 }
 
 #[test]
-#[ignore = "secure rings take half an hour; run with cargo xtask slow random_networks_at_secure_rings"]
+#[ignore = "secure rings take an hour; run with cargo xtask slow ordinary_random_networks_at_secure_rings"]
 fn ordinary_random_networks_at_secure_rings() {
-    let tally = run(Temper::Ordinary, Limits::real(), Rings::Secure, 500);
-    eprint!("{tally}");
-    tally.assert_good();
+    check(Temper::Ordinary, Rings::Secure, SECURE);
 }

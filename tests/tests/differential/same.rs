@@ -11,8 +11,10 @@ use crate::compile::{Rings, try_compile};
 use crate::encrypted::Encrypted;
 use crate::judge::worst;
 
-/// Networks that every change is tried on.
-const NETWORKS: u64 = 10;
+/// Networks that every change is tried on in the normal suite.
+const FEW: u64 = 2;
+/// Networks that every change is tried on where there is time.
+const MANY: u64 = 30;
 
 /// Decrypted scores of the first fresh input, and the predicted error.
 fn evaluated(network: &Network, drawn: &Drawn, factor: f32) -> (Vec<f64>, f64) {
@@ -25,12 +27,12 @@ fn evaluated(network: &Network, drawn: &Drawn, factor: f32) -> (Vec<f64>, f64) {
 }
 
 /// Compares calibrated networks before and after a change; `factor` is what inputs are multiplied by after it.
-fn check(factor: f32, change: impl Fn(&Network, u64) -> Option<Network> + Sync) {
+fn check(networks: u64, factor: f32, change: impl Fn(&Network, u64) -> Option<Network> + Sync) {
     let calibrated = (1..).map(|seed| draw(seed, Temper::Ordinary, &Limits::toy()));
     let drawn: Vec<(Drawn, Network)> = calibrated
         .filter(|drawn| drawn.calibration.is_some())
         .filter_map(|drawn| change(&drawn.network, drawn.seed).map(|changed| (drawn, changed)))
-        .take(NETWORKS as usize)
+        .take(networks as usize)
         .collect();
     drawn.par_iter().for_each(|(drawn, changed)| {
         let input = &drawn.fresh[0];
@@ -51,36 +53,52 @@ fn check(factor: f32, change: impl Fn(&Network, u64) -> Option<Network> + Sync) 
     });
 }
 
-#[test]
-#[ignore = "finds faults that are being mended; run with cargo xtask slow change"]
-fn larger_inputs_and_smaller_weights_change_no_score() {
-    check(64.0, |network, _| Some(scale_input(network, 64.0)));
-    check(1e-3, |network, _| Some(scale_input(network, 1e-3)));
+fn larger_inputs(networks: u64) {
+    check(networks, 64.0, |network, _| Some(scale_input(network, 64.0)));
+    check(networks, 1e-3, |network, _| Some(scale_input(network, 1e-3)));
 }
 
-#[test]
-#[ignore = "finds faults that are being mended; run with cargo xtask slow change"]
-fn order_of_channels_changes_no_score() {
-    check(1.0, |network, seed| {
+fn permuted(networks: u64) {
+    check(networks, 1.0, |network, seed| {
         let (permuted, count) = permute_channels(network, &mut Random::new(seed));
         (count > 0).then_some(permuted)
     });
 }
 
-#[test]
-#[ignore = "finds faults that are being mended; run with cargo xtask slow change"]
-fn layers_split_by_outputs_change_no_score() {
-    check(1.0, |network, _| Some(split_by_outputs(network)));
+fn split(networks: u64) {
+    check(networks, 1.0, |network, _| Some(split_by_outputs(network)));
+    check(networks, 1.0, |network, _| Some(split_by_weights(network)));
+}
+
+fn widened(networks: u64) {
+    check(networks, 1.0, |network, seed| Some(with_identity(network, seed as usize)));
 }
 
 #[test]
-#[ignore = "finds faults that are being mended; run with cargo xtask slow change"]
-fn layers_split_into_sums_change_no_score() {
-    check(1.0, |network, _| Some(split_by_weights(network)));
+fn larger_inputs_and_smaller_weights_change_no_score() {
+    larger_inputs(FEW);
 }
 
 #[test]
-#[ignore = "finds faults that are being mended; run with cargo xtask slow change"]
+fn order_of_channels_changes_no_score() {
+    permuted(FEW);
+}
+
+#[test]
+fn split_layers_change_no_score() {
+    split(FEW);
+}
+
+#[test]
 fn identity_layer_changes_no_score() {
-    check(1.0, |network, seed| Some(with_identity(network, seed as usize)));
+    widened(FEW);
+}
+
+#[test]
+#[ignore = "many networks take minutes; run with cargo xtask slow changes_that_change_nothing"]
+fn changes_that_change_nothing() {
+    larger_inputs(MANY);
+    permuted(MANY);
+    split(MANY);
+    widened(MANY);
 }

@@ -8,7 +8,7 @@ use fhec_tests::differential::{Limits, Temper, draw};
 use rayon::prelude::*;
 
 use crate::compile::{Refusal, Rings};
-use crate::judge::{Place, Verdict, judge};
+use crate::judge::{Evaluation, Place, Verdict, judge};
 
 /// Share of networks that may be refused.
 const MOST_REFUSED: f64 = 0.02;
@@ -86,7 +86,7 @@ impl fmt::Display for Tally {
             self.cases.len(),
             self.refusals().count()
         )?;
-        for place in [Place::Within, Place::Beyond, Place::Far] {
+        for place in [Place::Calibrated, Place::Like, Place::Beyond, Place::Far] {
             let all = || {
                 self.cases.iter().flat_map(|case| match &case.verdict {
                     Verdict::Evaluated { evaluations, .. } => evaluations.as_slice(),
@@ -108,7 +108,14 @@ impl fmt::Display for Tally {
             match &case.verdict {
                 Verdict::Evaluated { log_n, evaluations } => {
                     let ratios: Vec<String> =
-                        evaluations.iter().map(|e| format!("{:?} {:.2}", e.place, e.ratio)).collect();
+                        evaluations
+                            .iter()
+                            .map(|e| {
+                                let Evaluation { place, ratio, clear_ratio, simulated_ratio, is_flagged } = e;
+                                let flag = if *is_flagged { ", flagged" } else { "" };
+                                format!("{place:?} {ratio:.2} (clear {clear_ratio:.2}, simulated {simulated_ratio:.2}{flag})")
+                            })
+                            .collect();
                     let ratios = ratios.join(", ");
                     writeln!(f, "  seed {} at 2^{log_n}: {ratios} of the bound: {}", case.seed, case.words)?;
                 }

@@ -61,6 +61,7 @@ fn bytes(spec: &ProgramSpec) -> u64 {
 fn constant_bytes(constants: &Constants) -> u64 {
     let tensors = constants.tensors.iter().map(|tensor| match &tensor.data {
         TensorData::Dense(values) => 4 * values.len() as u64,
+        TensorData::Exact(values) => 8 * values.len() as u64,
         TensorData::Clustered { indices, .. } => {
             let bits = indices.iter().max().map_or(0, |max| u16::BITS - max.leading_zeros()).max(1);
             (indices.len() as u64 * u64::from(bits)).div_ceil(8)

@@ -125,6 +125,12 @@ impl CheckedProgram {
         Ok(Self { spec: Arc::new(spec), fingerprint: OnceLock::new(), ..checked })
     }
 
+    /// Adds to the error that no result is expected to exceed.
+    pub fn widen_bound(&mut self, by: f64) {
+        self.fingerprint = OnceLock::new();
+        Arc::make_mut(&mut self.spec).prediction.max_abs_error += by;
+    }
+
     /// The program as read from a file with this fingerprint.
     pub(crate) fn with_fingerprint(self, fingerprint: Fingerprint) -> Self {
         Self { fingerprint: OnceLock::from(fingerprint), ..self }

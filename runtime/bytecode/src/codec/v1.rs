@@ -142,7 +142,15 @@ impl Wire for TensorData {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        match r.byte()? {
+        let tag = r.byte()?;
+        Self::get_tagged(tag, r)
+    }
+}
+
+impl TensorData {
+    /// What follows a tag.
+    pub(super) fn get_tagged(tag: u8, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match tag {
             0 => Ok(TensorData::Dense(Wire::get(r)?)),
             1 => Ok(TensorData::Clustered { codebooks: Wire::get(r)?, indices: Wire::get(r)? }),
             _ => Err(r.error("unknown tag")),
@@ -165,6 +173,10 @@ impl Frozen for TensorData {
     fn freeze(live: &Self::Live) -> Self {
         match live {
             constants::TensorData::Dense(values) => TensorData::Dense(values.clone()),
+            // All that this version can say of it.
+            constants::TensorData::Exact(values) => {
+                TensorData::Dense(values.iter().map(|&value| value as f32).collect())
+            }
             constants::TensorData::Clustered { codebooks, indices } => {
                 TensorData::Clustered { codebooks: codebooks.clone(), indices: Indices(indices.clone()) }
             }

@@ -1,6 +1,9 @@
-//! Version 2 of the format: what a client needs comes first, and ranges, peaks, level and scale of the output are known.
+//! Version 2 of the format: what a client needs comes first, ranges, peaks, level and scale of the output are known, and
+//! constants may have double precision.
 //!
 //! What did not change since version 1 keeps its frozen type.
+
+mod constants;
 
 use super::DecodeError;
 use super::frozen::{Frozen, finished, sections, structs};
@@ -34,7 +37,7 @@ sections! {
 sections! {
     /// The other sections of a program.
     Model {
-        b"CNST" constants: v1::Constants,
+        b"CNST" constants: constants::Constants,
         b"MAPS" maps: Vec<v1::LinearMap>,
         b"LAYR" layers: Vec<Layer>,
         b"CODE" instructions: Vec<v1::Instruction>,
