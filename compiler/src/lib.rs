@@ -23,6 +23,6 @@ pub mod stages;
 pub mod timed;
 
 pub use compile::{
-    Calibration, CompileError, Compiled, ImageFile, Model, Observer, Request, SelfCheck, Source, Stage,
-    Statistic, compile,
+    Calibration, CompileError, Compiled, ImageFile, Model, Observer, Rehearsal, RehearsalError, Rehearse,
+    Request, SelfCheck, Source, Stage, Statistic, compile,
 };

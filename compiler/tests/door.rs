@@ -1,8 +1,11 @@
 //! The door of the library: what it tells its observer, what it refuses and by which code, and what it measures on.
 
-use fhe_bytecode::codec;
+use fhe_bytecode::clear::ClearProgram;
+use fhe_bytecode::{CheckedProgram, codec};
 use fhec::import::{ImportOptions, Imported, import_bytes};
-use fhec::{Calibration, CompileError, ImageFile, Model, Observer, Request, Stage, compile};
+use fhec::{
+    Calibration, CompileError, ImageFile, Model, Observer, RehearsalError, Rehearse, Request, Stage, compile,
+};
 use fhec_ir::Graph;
 use fhec_passes::{Pass, PassRun};
 use fhec_tests::onnx::OnnxWriter;
@@ -107,6 +110,29 @@ fn files_are_calibrated_on_in_full() {
     let compiled = compile(&Request { calibration, ..request() }, &mut ()).unwrap();
     assert_eq!(compiled.check.summary.samples, 70);
     assert_eq!(compiled.built.stats.extent.peak[0], 0.49);
+}
+
+/// Stands in for encryption: the clear scores, moved by so many bounds.
+struct Off(f64);
+
+impl Rehearse for Off {
+    fn scores(&self, program: &CheckedProgram, input: &[f64], _: u64) -> Result<Vec<f64>, RehearsalError> {
+        let clear = ClearProgram::new(program).run(input, &mut ()).map_err(RehearsalError::new)?;
+        let by = self.0 * program.spec().prediction.max_abs_error;
+        Ok(clear.iter().map(|x| x + by).collect())
+    }
+}
+
+#[test]
+fn rehearsal_fails_beyond_the_bound_only() {
+    let inputs = vec![vec![0.5, -0.25, 0.125, 0.75]; 3];
+    let compiled =
+        compile(&Request { calibration: Calibration::Inputs(inputs.clone()), ..request() }, &mut ()).unwrap();
+    assert_eq!(compiled.sample, inputs[0]);
+    assert!(compiled.is_quick());
+    assert!(compiled.rehearse(&Off(0.9), 1 << 30).unwrap().is_passed());
+    assert!(!compiled.rehearse(&Off(1.1), 1 << 30).unwrap().is_passed());
+    assert!(!compiled.rehearse(&Off(f64::NAN), 1 << 30).unwrap().is_passed());
 }
 
 fn check_refused(request: &Request, code: &str) -> CompileError {

@@ -47,6 +47,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "fhec",
         ],
     ),
+    ("fhec-command", &["fhe-bytecode", "fhe-machine", "fhe-runtime", "fhe-secret", "fhec"]),
     ("xtask", &[]),
 ];
 

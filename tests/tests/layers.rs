@@ -1,4 +1,5 @@
-//! The server's side links no code for secret keys. Who may depend on whom is the table's, and `cargo xtask tidy` holds it.
+//! Neither the compiler nor the server's side links code for secret keys. Who may depend on whom is the table's, and
+//! `cargo xtask tidy` holds it.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -57,4 +58,12 @@ fn no_tool_asks_for_deterministic_seeds() {
         }
     }
     assert!(n_files > 150, "{n_files} files");
+}
+
+#[test]
+fn compiler_links_neither_keys_nor_ring_arithmetic() {
+    let linked = linked("fhec");
+    let never = ["fhe-ring", "fhe-ckks", "fhe-secret", "fhe-client", "fhe-machine", "fhe-runtime"];
+    let found: Vec<_> = never.iter().filter(|name| linked.contains(**name)).collect();
+    assert!(linked.contains("fhe-bytecode") && found.is_empty(), "fhec links {found:?}");
 }

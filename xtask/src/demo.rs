@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
         );
     }
     let begin = Instant::now();
-    step("cargo", &["build", "--release", "--package", "fhec", "--package", "fhe-runtime"])?;
+    step("cargo", &["build", "--release", "--package", "fhec-command", "--package", "fhe-runtime"])?;
     println!(
         "Built after {:.0} s. Now the model: from ONNX to a program for encrypted pictures.\n",
         begin.elapsed().as_secs_f64()

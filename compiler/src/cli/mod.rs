@@ -20,6 +20,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use fhe_diagnostics::complain;
 
 pub use self::relu::parse as parse_relu;
+use crate::Rehearse;
 use crate::diagnostics::Diagnostic;
 
 /// Compiles neural networks with polynomial activations to leveled homomorphic programs.
@@ -74,14 +75,14 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Parses the command line, runs the command, and maps the result to an exit code.
-pub fn main() -> ExitCode {
+/// Parses the command line, runs the command, and maps the result to an exit code. Programs are tried out with `rehearsal`.
+pub fn main(rehearsal: &dyn Rehearse) -> ExitCode {
     keep_contained_panics_silent();
     // Before the first file is begun: an interrupted process leaves no half-written file behind.
     fhe_diagnostics::catch_interrupts();
     let cli = Cli::parse();
     // The panic has printed where it happened.
-    let result = catch_unwind(AssertUnwindSafe(|| dispatch(&cli)))
+    let result = catch_unwind(AssertUnwindSafe(|| dispatch(&cli, rehearsal)))
         .unwrap_or_else(|_| Err(vec![Diagnostic::bug("fhec stopped unexpectedly")]));
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -94,9 +95,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn dispatch(cli: &Cli) -> Outcome {
+fn dispatch(cli: &Cli, rehearsal: &dyn Rehearse) -> Outcome {
     match &cli.command {
-        Command::Build(args) => build::run(args, cli.quiet),
+        Command::Build(args) => build::run(args, cli.quiet, rehearsal),
         Command::Inspect(args) => inspect::run(args),
         Command::Interface(args) => interface::run(args),
         Command::Report(args) => report::run(args, cli.quiet),

@@ -3,15 +3,16 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use fhe_bytecode::{InputSpec, Preprocessing};
 use fhe_diagnostics::remedy;
 use fhe_host::{Content, WriteError, check_target, show_bytes, write_whole};
 
 use super::Outcome;
-use crate::SelfCheck;
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::pipeline::WideLevel;
 use crate::report::{BuildReport, ClusterReport, ExtraLevels};
 use crate::simulate::{Fullest, Summary};
+use crate::{Rehearsal, SelfCheck};
 
 /// How a command writes what it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -103,6 +104,37 @@ pub(super) fn self_check(check: &SelfCheck) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// What becomes of pixels where neither the model nor the user tells their mean and deviation.
+pub(super) fn unknown_statistics(input: &InputSpec) -> Option<String> {
+    let Preprocessing { mean, std } = &input.preprocessing;
+    (mean.is_empty() && std.is_empty()).then(|| {
+        "note: the model tells no mean and deviation of its pixels: pictures are encrypted as numbers from 0 to 1; \
+         give `--mean` and `--std` if it was trained on normalized ones"
+            .to_owned()
+    })
+}
+
+/// What came of the encrypted evaluation at the end of a build, or why there was none.
+pub(super) fn rehearsed_note(rehearsal: Option<&Rehearsal>, is_unwanted: bool) -> String {
+    match (rehearsal, is_unwanted) {
+        (Some(rehearsal), _) => format!("note: evaluated under encryption: {}", rehearsed_words(rehearsal)),
+        (None, true) => "note: not evaluated under encryption, as asked for".to_owned(),
+        (None, false) => {
+            "note: not evaluated under encryption, which takes more than some seconds; `fhe-run demo` does it"
+                .to_owned()
+        }
+    }
+}
+
+/// An encrypted evaluation in words.
+pub(super) fn rehearsed_words(rehearsal: &Rehearsal) -> String {
+    let Rehearsal { max_abs_error, predicted_max_abs_error, is_same_class, seconds, .. } = rehearsal;
+    let class = if *is_same_class { "same class" } else { "ANOTHER class" };
+    format!(
+        "largest error {max_abs_error:.2e} (predicted at most {predicted_max_abs_error:.2e}), {class} as in the clear, {seconds:.1} s"
+    )
 }
 
 /// Why there are more levels than `fhec levels` counts, if there are.

@@ -8,7 +8,9 @@ mod calibration;
 mod error;
 mod labels;
 mod observer;
+mod rehearsal;
 mod request;
+mod rounding;
 
 use std::ops::RangeInclusive;
 
@@ -20,6 +22,7 @@ use serde::Serialize;
 pub use self::calibration::{Calibration, ImageFile};
 pub use self::error::{CompileError, Statistic};
 pub use self::observer::{Observer, Stage};
+pub use self::rehearsal::{Rehearsal, RehearsalError, Rehearse};
 pub use self::request::{Model, Request, Source};
 
 use self::calibration::{CalibrationSet, check_sizes, range_inputs};
@@ -27,7 +30,7 @@ use crate::cluster::{Clustering, Order, cluster_model};
 use crate::emit::Labels;
 use crate::import::{Imported, Note};
 use crate::pipeline::{BuildError, BuildOptions, Built, Measured, ParamsChoice, Prepared};
-use crate::simulate::{Summary, summarize};
+use crate::simulate::{Inputs as _, Summary, summarize};
 
 /// Precision where none is asked for: the least, and what is tried first.
 const PRECISION: RangeInclusive<f64> = 6.0..=9.0;
@@ -49,6 +52,8 @@ pub struct Compiled {
     pub notes: Vec<Note>,
     /// The program on the inputs it was calibrated on, with simulated noise.
     pub check: SelfCheck,
+    /// One of the inputs it was calibrated on.
+    pub sample: Vec<f64>,
 }
 
 /// What simulated noise does to the inputs that a program was calibrated on.
@@ -106,10 +111,17 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
     let prepared = Prepared::new(verified, request.sublevels, request.cluster, measured, &mut progress)?;
     observer.lowered(prepared.circuit());
     observer.stage(Stage::Schedule { precision: None });
-    let (built, summary) =
+    let (mut built, summary) =
         until_classes_survive(request, &mut options, &prepared, &labels, &calibration, observer)?;
+    // Codebooks change weights on purpose.
+    if request.cluster.is_none() {
+        let lost = rounding::lost(&graph, &built.program, &probes)?;
+        built.program.widen_bound(lost);
+    }
     let check = SelfCheck { is_real: calibration.is_real(), summary };
-    Ok(Compiled { built: with_clustering(built, on_model), graph, saturation, notes: imported.notes, check })
+    let sample = calibration.input(0);
+    let built = with_clustering(built, on_model);
+    Ok(Compiled { built, graph, saturation, notes: imported.notes, check, sample })
 }
 
 /// The model, or the ensemble of all models with what the first one says about using it.

@@ -8,7 +8,7 @@ use super::layers::work;
 use super::profile::Measured;
 use crate::cluster::{Clustering, unclustered_bytes};
 use crate::pipeline::{Built, WideLevel};
-use crate::{Compiled, SelfCheck};
+use crate::{Compiled, Rehearsal, SelfCheck};
 
 /// Everything `fhec build --report` tells.
 #[derive(Clone, Debug, Serialize)]
@@ -74,6 +74,9 @@ pub struct BuildReport {
     pub measured_seconds: Option<f64>,
     /// The program in the clear on the calibration inputs, with simulated noise.
     pub check: SelfCheck,
+    /// The program under encryption on one of them, where that was a matter of seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<Rehearsal>,
     /// What clustering did, if it was asked for.
     pub clustering: Option<ClusterReport>,
     /// Layer by layer.
@@ -192,6 +195,7 @@ impl BuildReport {
             program_bytes,
             measured_seconds: None,
             check: compiled.check.clone(),
+            rehearsal: None,
             clustering: built.clustering.clone().map(|clustering| ClusterReport {
                 clustering,
                 plaintexts: layers.iter().map(|l| l.plaintexts).sum(),

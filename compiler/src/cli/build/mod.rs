@@ -13,12 +13,14 @@ pub(super) use self::options::Options;
 pub(super) use self::progress::Progress;
 use super::Outcome;
 use super::output::{
-    Form, check_output, clustering, extra_levels, print, print_json, self_check, summary, write_atomically,
+    Form, check_output, clustering, extra_levels, print, print_json, rehearsed_note, rehearsed_words,
+    self_check, summary, unknown_statistics, write_atomically,
 };
 use super::program::read_profile;
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::report::{BuildReport, Estimate, cores};
 use crate::stages::StageKind;
+use crate::{Compiled, Rehearsal, Rehearse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -44,6 +46,9 @@ pub(super) struct Args {
     /// Put measured times into the report: JSON that `fhe-run bench` wrote for this program with its `--profile`
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
+    /// Leave out the encrypted evaluation under throw-away keys that a build ends with where it takes a few seconds
+    #[arg(long)]
+    no_check: bool,
     /// Sum up on standard error, or print the report as JSON
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
@@ -57,7 +62,7 @@ pub(super) struct Args {
     options: Options,
 }
 
-pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
+pub(super) fn run(args: &Args, quiet: bool, by: &dyn Rehearse) -> Outcome {
     if args.format == Form::Json && !args.print_after.is_empty() {
         let usage = "--print-after and --format json both write to standard output";
         let help = "write the report with --report FILE";
@@ -71,12 +76,20 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     }
     let mut progress = Progress::new(quiet, args.print_after.contains(&StageKind::Circuit));
     let result = args.options.compile(&args.models, &mut progress);
+    let rehearsal = match &result {
+        Ok(compiled) if !args.no_check && compiled.is_quick() => {
+            progress.rehearse();
+            rehearsed(compiled, by, args.options.memory()).map(Some)
+        }
+        _ => Ok(None),
+    };
     progress.finish();
     progress.printed?;
-    let compiled = result.map_err(|d| vec![d])?;
+    let (compiled, rehearsal) = (result.map_err(|d| vec![d])?, rehearsal.map_err(|d| vec![d])?);
     let built = &compiled.built;
     let bytes = codec::encode(&built.program);
     let mut report = BuildReport::new(&compiled, bytes.len());
+    report.rehearsal = rehearsal;
     let measured = read_profile(args.profile.as_deref(), &built.program).map_err(|d| vec![d])?;
     if let Some(measured) = &measured {
         report.compare(measured);
@@ -101,7 +114,25 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
         if let Some(note) = extra_levels(&report) {
             complain(&note);
         }
+        if let Some(note) = unknown_statistics(&built.program.spec().input) {
+            complain(&note);
+        }
         self_check(&compiled.check).iter().for_each(|line| complain(line));
+        complain(&rehearsed_note(rehearsal.as_ref(), args.no_check));
     }
     Ok(())
+}
+
+/// One encrypted evaluation; a program that does not keep its promise is not written.
+fn rehearsed(compiled: &Compiled, by: &dyn Rehearse, memory: u64) -> Result<Rehearsal, Diagnostic> {
+    let rehearsal = compiled.rehearse(by, memory).map_err(|error| {
+        Diagnostic::bug(format!("the program cannot be evaluated under encryption: {error}"))
+    })?;
+    match rehearsal.is_passed() {
+        true => Ok(rehearsal),
+        false => Err(Diagnostic::bug(format!(
+            "the program is wrong under encryption: {}",
+            rehearsed_words(&rehearsal)
+        ))),
+    }
 }

@@ -93,6 +93,11 @@ fn headroom(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
+    /// Memory that an evaluation may take.
+    pub(in crate::cli) fn memory(&self) -> u64 {
+        self.memory
+    }
+
     /// Compiles models as the options ask.
     pub(in crate::cli) fn compile(
         &self,

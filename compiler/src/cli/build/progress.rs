@@ -20,6 +20,10 @@ impl Progress {
         Self { bar: Bar::new("reading", quiet), prints_circuit, printed: Ok(()) }
     }
 
+    pub(in crate::cli) fn rehearse(&self) {
+        self.bar.begin("evaluating once under throw-away keys");
+    }
+
     pub(in crate::cli) fn finish(&self) {
         self.bar.finish();
     }

@@ -17,7 +17,7 @@ fn model() -> String {
 fn build(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
     let program = folder.join(name);
     let (model, path) = (model(), program.display().to_string());
-    let output = fhec(&[&["build", &model, "-o", &path, "--quiet"], options].concat());
+    let output = fhec(&[&["build", &model, "-o", &path, "--quiet", "--no-check"], options].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
 }
@@ -159,21 +159,17 @@ fn scores_too_small_for_any_scale_are_refused() {
 }
 
 #[test]
-fn level_beyond_those_counted_is_told_with_its_reason() {
+fn wide_levels_are_as_many_as_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("m.onnx"), common::squares_model()).unwrap();
     let run = |args: &[&str]| common::fhec_does(folder.path(), args);
     let json = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).unwrap();
     let counted = json(&run(&["levels", "m.onnx", "--format", "json"]).stdout)[0]["levels"]["FRT"].clone();
     assert_eq!(counted, 2);
-    let built =
-        run(&["build", "m.onnx", "-o", "m.fhebc", "--toy", "--precision", "20", "--report", "report.json"]);
-    let message = String::from_utf8_lossy(&built.stderr);
-    let note = "note: 3 levels, 1 more than `fhec levels` counts for 4 multiplications at 2 per level: with 2, level";
-    assert!(message.contains(note), "{message}");
+    run(&["build", "m.onnx", "-o", "m.fhebc", "--toy", "--precision", "20", "--report", "report.json"]);
     let report = json(&std::fs::read(folder.path().join("report.json")).unwrap());
-    assert_eq!((&report["levels"], &report["extra_levels"]["levels"]), (&3.into(), &1.into()));
-    assert!(report["extra_levels"]["wide_level"]["bits"].as_f64().is_some_and(|bits| bits > 60.0));
+    assert_eq!((&report["levels"], &report["extra_levels"]), (&counted, &serde_json::Value::Null));
+    assert!(report["tower_bits"].as_array().is_some_and(|towers| towers.len() > 3), "{report}");
 }
 
 #[test]
@@ -209,4 +205,24 @@ fn profile_of_something_else_is_refused() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("the profile has 0 operations"));
     assert!(!program.exists());
+}
+
+#[test]
+fn build_ends_with_an_encrypted_evaluation_unless_told_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("m.onnx"), common::squares_model()).unwrap();
+    let run = |args: &[&str]| common::fhec_does(folder.path(), args);
+    let built = run(&["build", "m.onnx", "-o", "m.fhebc", "--toy", "--report", "report.json"]);
+    let message = String::from_utf8_lossy(&built.stderr);
+    assert!(message.contains("note: evaluated under encryption: largest error"), "{message}");
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("report.json")).unwrap()).unwrap();
+    let number = |key: &str| report["rehearsal"][key].as_f64().unwrap();
+    assert!(number("max_abs_error") > 0.0);
+    assert!(number("max_abs_error") <= number("predicted_max_abs_error"));
+    let built = run(&["build", "m.onnx", "-o", "m.fhebc", "--toy", "--no-check", "--report", "report.json"]);
+    let message = String::from_utf8_lossy(&built.stderr);
+    assert!(message.contains("note: not evaluated under encryption, as asked for"), "{message}");
+    let report = std::fs::read_to_string(folder.path().join("report.json")).unwrap();
+    assert!(!report.contains("rehearsal"), "{report}");
 }

@@ -25,7 +25,7 @@ pub(crate) fn fhec_does(folder: &Path, args: &[&str]) -> Output {
 
 /// A file of the repository.
 pub(crate) fn repository(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace");
     root.join(path).display().to_string()
 }
 

@@ -1,0 +1,35 @@
+//! The `fhec` command: the compiler's command line, joined with what it does not know itself.
+//!
+//! The compiler links no code for secret keys. A build ends with an encrypted evaluation all the same, so the command brings
+//! one along: keys are made, used once and forgotten here.
+
+#![forbid(unsafe_code)]
+
+use fhe_bytecode::CheckedProgram;
+use fhe_machine::{Options, Silent};
+use fhe_runtime::{Trial, TrialError};
+use fhe_secret::SeedSource;
+use fhec::{RehearsalError, Rehearse};
+
+fn main() -> std::process::ExitCode {
+    fhec::cli::main(&ThrowAwayKeys)
+}
+
+/// Evaluates under keys that nobody keeps.
+struct ThrowAwayKeys;
+
+impl Rehearse for ThrowAwayKeys {
+    fn scores(
+        &self,
+        program: &CheckedProgram,
+        input: &[f64],
+        memory: u64,
+    ) -> Result<Vec<f64>, RehearsalError> {
+        let options = Options { memory, n_evaluations: 1 };
+        let mut seeds = SeedSource::os();
+        let decrypted = Trial::new(program, options, &mut seeds)
+            .and_then(|trial| trial.run(input, &mut seeds, &Silent))
+            .map(|outcome| outcome.decrypted);
+        decrypted.map_err(|error: TrialError| RehearsalError::new(error))
+    }
+}

@@ -1,5 +1,0 @@
-//! The `fhec` command.
-
-fn main() -> std::process::ExitCode {
-    fhec::cli::main()
-}
