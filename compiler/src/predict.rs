@@ -67,7 +67,7 @@ impl PlaintextUse {
             distinct.extend(group.terms.iter().map(|t| (diagonals.key(t.diagonal), group.giant)));
         }
         let period = diagonals.period();
-        let towers = level.n_towers() + params.special_primes().len();
+        let towers = params.n_towers(level) + params.special_primes().len();
         let bytes = (distinct.len() * 2 * period * towers * 8) as u64;
         Self { count: distinct.len(), period, bytes }
     }

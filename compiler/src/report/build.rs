@@ -162,7 +162,7 @@ impl BuildReport {
         let (params, prediction) = (program.params(), &program.spec().prediction);
         let bits = |primes: &[u64]| primes.iter().map(|&p| (p as f64).log2()).collect();
         let cap = params.security_cap();
-        let input_towers = program.spec().input.level.n_towers();
+        let input_towers = params.n_towers(program.spec().input.level);
         let layers = layers(built, program);
         Self {
             n: params.n(),

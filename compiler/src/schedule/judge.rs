@@ -34,7 +34,8 @@ impl Scheduled {
 
     fn judge_level(&self, id: ValueId, judge: &mut Judge) {
         let (value, towers) = (self.value(id), self.schedule.params.towers());
-        let (from, to) = (value.working.n_towers(), value.level.n_towers());
+        // The towers of a level without a pool are the first ones.
+        let [from, to] = [value.working, value.level].map(|level| usize::from(level.0) + 1);
         judge.value(id, to <= from && from <= towers.len(), || format!("{from} and then {to} towers"));
         if self.placed.is_rescaled(id) && to <= from && from <= towers.len() {
             let same = value.divisors.iter().eq(towers[to..from].iter().rev());

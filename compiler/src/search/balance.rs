@@ -29,6 +29,7 @@ impl Problem<'_> {
             towers,
             special_primes,
             digit_size: 1,
+            pool: None,
             insecure: true,
             toy: true,
         };

@@ -171,6 +171,7 @@ impl Problem<'_> {
             towers,
             special_primes,
             digit_size,
+            pool: None,
             insecure: cap.is_none(),
             toy: security_cap(self.log_n).is_none(),
         };

@@ -40,6 +40,7 @@ fn middling_params(positions: &Positions, log_n: u32) -> Result<Params, Schedule
         towers: search(42, n_towers)?,
         special_primes: search(50, 3)?,
         digit_size: 3.min(n_towers),
+        pool: None,
         insecure: true,
         toy: true,
     };

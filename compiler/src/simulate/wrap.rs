@@ -41,7 +41,7 @@ impl Moduli {
 
 /// Bits of the modulus of a level.
 fn log2_modulus(program: &CheckedProgram, level: Level) -> f64 {
-    program.params().towers().iter().take(level.n_towers()).map(|&q| (q as f64).log2()).sum()
+    program.params().log2_q_at(level)
 }
 
 /// The result that came closest to its modulus.

@@ -38,7 +38,7 @@ pub use linear::{
     Diagonal, DiagonalId, Diagonals, LinearError, LinearOp, LinearTerm, Operand, Pairing, PlaintextKey,
 };
 pub use memory::Memory;
-pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, TowerIdx};
+pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, Pool, TowerIdx};
 pub use plan::{CostModel, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
 pub use program::{
     InputSpec, Instruction, Interval, LayerSpec, LinearMap, Op, Origin, OutputSpec, Prediction,

@@ -11,7 +11,7 @@
 
 mod linear;
 
-use crate::params::{Level, Params};
+use crate::params::{Level, Params, TowerIdx};
 
 pub use linear::{LinearNoise, OperandNoise, TermNoise};
 
@@ -28,9 +28,11 @@ const REAL_ENCODING: f64 = 2.0 * ROUNDING;
 #[derive(Clone, Debug)]
 pub struct NoiseModel {
     n: f64,
-    towers: Vec<f64>,
-    digit_size: usize,
+    /// For every level the sizes of its digits, in bits.
+    digits: Vec<Vec<f64>>,
     special_product_log2: f64,
+    /// The towers of every level, where levels are from a pool.
+    sets: Option<Vec<Vec<TowerIdx>>>,
 }
 
 impl NoiseModel {
@@ -38,9 +40,9 @@ impl NoiseModel {
     pub fn new(params: &Params) -> Self {
         Self {
             n: params.n() as f64,
-            towers: params.towers().iter().map(|&q| (q as f64).log2()).collect(),
-            digit_size: params.digit_size(),
+            digits: (0..=params.max_level().0).map(|level| digit_bits(params, Level(level))).collect(),
             special_product_log2: params.log2_p(),
+            sets: params.spec().pool.as_ref().map(|pool| pool.levels.clone()),
         }
     }
 
@@ -72,9 +74,17 @@ impl NoiseModel {
         self.slot(ROUNDING * (1.0 + SECRET_VARIANCE * self.n))
     }
 
-    /// Division by `prime`.
-    pub fn rescale(&self, noise: f64, prime: u64) -> f64 {
-        noise / (prime as f64).powi(2) + self.rescale_rounding()
+    /// Division by what makes the scale `ratio` times smaller: a prime, or the quotient of towers removed and towers added.
+    pub fn rescale(&self, noise: f64, ratio: f64) -> f64 {
+        noise / ratio.powi(2) + self.rescale_rounding()
+    }
+
+    /// What a drop from one level to another adds: a rounding where the lower one has towers that the higher one lacks.
+    pub fn drop(&self, from: Level, to: Level) -> f64 {
+        let Some(sets) = self.sets.as_ref().filter(|_| to < from) else { return 0.0 };
+        let set = |level: Level| sets.get(usize::from(level.0)).map_or(&[][..], Vec::as_slice);
+        let is_subset = set(to).iter().all(|tower| set(from).binary_search(tower).is_ok());
+        if is_subset { 0.0 } else { self.rescale_rounding() }
     }
 
     /// Product with a plaintext of mean square `weight`, encoded over `period` slots.
@@ -112,14 +122,9 @@ impl NoiseModel {
     ///
     /// Each digit is uniform over its modulus and meets an independent error polynomial of the key.
     pub fn key_switch_product(&self, level: Level) -> f64 {
-        let towers = &self.towers[..level.n_towers().min(self.towers.len())];
-        let digits: f64 = towers
-            .chunks(self.digit_size)
-            .map(|digit| {
-                let bits = digit.iter().sum::<f64>() - self.special_product_log2;
-                ROUNDING * (2.0 * bits).exp2()
-            })
-            .sum();
+        let digits = &self.digits[usize::from(level.0).min(self.digits.len() - 1)];
+        let share = |bits: &f64| ROUNDING * (2.0 * (bits - self.special_product_log2)).exp2();
+        let digits: f64 = digits.iter().map(share).sum();
         self.slot(self.n * ERROR_VARIANCE * digits)
     }
 
@@ -127,6 +132,16 @@ impl NoiseModel {
     pub fn mod_down(&self) -> f64 {
         self.rescale_rounding()
     }
+}
+
+/// Sizes of the digits of a level, in bits.
+fn digit_bits(params: &Params, level: Level) -> Vec<f64> {
+    let mut bits = vec![0.0; params.n_digits(level)];
+    for (tower, prime) in params.set(level).iter().zip(params.primes(level)) {
+        let at = params.digits(level).binary_search(&params.digit_of(*tower));
+        bits[at.expect("the digits of a level are those of its towers")] += (prime as f64).log2();
+    }
+    bits
 }
 
 #[cfg(test)]
@@ -138,7 +153,8 @@ mod tests {
     fn model(log_n: u32, n_towers: usize, n_special: usize, digit_size: usize) -> NoiseModel {
         let towers = ntt_primes_near(2f64.powi(38), log_n, n_towers, &[]).unwrap();
         let special_primes = ntt_primes_near(2f64.powi(40), log_n, n_special, &towers).unwrap();
-        let spec = ParamsSpec { log_n, towers, special_primes, digit_size, insecure: false, toy: false };
+        let spec =
+            ParamsSpec { log_n, towers, special_primes, digit_size, pool: None, insecure: false, toy: false };
         NoiseModel::new(&Params::new(spec).unwrap())
     }
 
@@ -155,10 +171,10 @@ mod tests {
 
     #[test]
     fn larger_special_modulus_than_digits_leaves_only_rounding() {
-        let model = model(15, 10, 2, 2);
+        let model = self::model(15, 10, 2, 2);
         let level = Level(9);
         assert!(model.key_switch_product(level) < model.mod_down());
-        let poor = NoiseModel { digit_size: 4, ..model.clone() };
+        let poor = self::model(15, 10, 2, 4);
         assert!(poor.key_switch(level) > 1e6 * model.key_switch(level));
     }
 

@@ -200,7 +200,8 @@ pub(crate) fn sample_program() -> crate::program::ProgramSpec {
         towers.extend(ntt_primes_near(f64::exp2(bits), log_n, 1, &towers).unwrap());
     }
     let special_primes = ntt_primes_near(f64::exp2(46.0), log_n, 1, &towers).unwrap();
-    let params = ParamsSpec { log_n, towers, special_primes, digit_size: 1, insecure: false, toy: true };
+    let params =
+        ParamsSpec { log_n, towers, special_primes, digit_size: 1, pool: None, insecure: false, toy: true };
 
     let mut rng = Rng::new(42);
     let mut random = |n: usize| (0..n).map(|_| 0.5 * rng.unit() as f32).collect::<Vec<_>>();

@@ -74,6 +74,7 @@ fn through(layouts: Vec<LayoutSpec>, code: Vec<Op>) -> ProgramSpec {
         towers: primes[..3].to_vec(),
         special_primes: primes[3..].to_vec(),
         digit_size: 1,
+        pool: None,
         insecure: false,
         toy: false,
     };

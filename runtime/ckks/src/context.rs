@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
-use fhe_bytecode::{Level, Params};
+use fhe_bytecode::{Level, Params, TowerIdx};
 
 use super::fft::Fft;
 use super::{CkksError, Encoder};
 use fhe_ring::kernels::Instructions;
 use fhe_ring::modulus::ShoupConstant;
-use fhe_ring::{Automorphism, BaseConverter, Basis, Ring};
+use fhe_ring::{Automorphism, BaseConverter, Basis, Ring, TowerSet};
 
 /// Precomputed tables of one parameter set; shared by everything that computes with it.
 #[derive(Debug)]
@@ -17,17 +17,34 @@ pub struct Context {
     params: Params,
     ring: Ring,
     fft: Fft,
-    /// `digits[j][k - 1]` converts from the first k towers of digit j.
-    digits: Vec<Vec<BaseConverter>>,
+    levels: Vec<LevelTables>,
     /// Converts from the special primes.
     special: BaseConverter,
-    /// `tops[l]` converts from tower l alone.
-    tops: Vec<BaseConverter>,
     /// P modulo each tower of the chain.
     p: Vec<ShoupConstant>,
     /// P⁻¹ modulo each tower of the chain.
     p_inv: Vec<ShoupConstant>,
     automorphisms: RwLock<HashMap<usize, Arc<Automorphism>>>,
+}
+
+/// What a level has.
+#[derive(Debug)]
+struct LevelTables {
+    q: TowerSet,
+    /// Towers of a key that is usable up to this level.
+    held: TowerSet,
+    digits: Vec<Digit>,
+}
+
+/// A digit at a level.
+#[derive(Debug)]
+pub(super) struct Digit {
+    /// Its place among the digits of the parameters.
+    index: usize,
+    /// Positions of its towers among those of the level.
+    pub(super) positions: Vec<usize>,
+    /// Converts from its towers.
+    pub(super) converter: Arc<BaseConverter>,
 }
 
 impl Context {
@@ -46,13 +63,6 @@ impl Context {
     pub fn with_instructions(params: Params, instructions: Instructions) -> Result<Arc<Self>, CkksError> {
         let ring = Ring::new(params.n(), params.towers(), params.special_primes(), instructions)?;
         let n_q = ring.n_q();
-        let digits = (0..n_q)
-            .step_by(params.digit_size())
-            .map(|start| {
-                let end = (start + params.digit_size()).min(n_q);
-                (start + 1..=end).map(|end| BaseConverter::new(&ring, start..end)).collect()
-            })
-            .collect();
         let p: Vec<ShoupConstant> = ring.towers()[..n_q]
             .iter()
             .map(|tower| {
@@ -67,9 +77,8 @@ impl Context {
             .collect();
         Ok(Arc::new(Self {
             fft: Fft::new(params.n()),
-            digits,
+            levels: level_tables(&params, &ring),
             special: BaseConverter::new(&ring, n_q..ring.towers().len()),
-            tops: (0..n_q).map(|top| BaseConverter::new(&ring, top..top + 1)).collect(),
             p,
             p_inv,
             automorphisms: RwLock::default(),
@@ -109,34 +118,52 @@ impl Context {
 
     /// The towers of a ciphertext at `level`.
     pub fn basis(&self, level: Level) -> Basis {
-        self.ring.basis_q(level.n_towers())
+        Basis { q: self.tables(level).q, n_special: 0 }
     }
 
     /// The towers of a ciphertext at `level` and the special primes.
     pub fn key_basis(&self, level: Level) -> Basis {
-        self.ring.basis_qp(level.n_towers())
+        Basis { q: self.tables(level).q, n_special: self.ring.n_special() }
+    }
+
+    /// The towers of a key that is usable up to `level`, and the special primes.
+    pub fn held_basis(&self, level: Level) -> Basis {
+        Basis { q: self.tables(level).held, n_special: self.ring.n_special() }
+    }
+
+    /// The level that has exactly these towers.
+    pub fn level_of(&self, basis: Basis) -> Option<Level> {
+        let at = self.levels.iter().position(|level| level.q == basis.q)?;
+        (basis.n_special == 0).then_some(Level(at as u16))
+    }
+
+    fn tables(&self, level: Level) -> &LevelTables {
+        &self.levels[usize::from(level.0).min(self.levels.len() - 1)]
     }
 
     pub(super) fn fft(&self) -> &Fft {
         &self.fft
     }
 
-    /// The converter of digit `digit` when only `n_q` towers of the chain are left.
-    pub(super) fn digit(&self, digit: usize, n_q: usize) -> &BaseConverter {
-        let size = self.params.digit_size();
-        let len = size.min(n_q - digit * size);
-        &self.digits[digit][len - 1]
+    /// The digits of a level.
+    pub(super) fn digits(&self, level: Level) -> &[Digit] {
+        &self.tables(level).digits
+    }
+
+    /// Where a key that is usable up to `key` has the digit at position `digit` of `level`.
+    pub(super) fn key_digit(&self, key: Level, level: Level, digit: usize) -> usize {
+        let index = self.tables(level).digits[digit].index;
+        self.params
+            .key_digits(key)
+            .binary_search(&index)
+            .expect("a key has the digits of the levels it serves")
     }
 
     pub(super) fn special(&self) -> &BaseConverter {
         &self.special
     }
 
-    pub(super) fn top(&self, tower: usize) -> &BaseConverter {
-        &self.tops[tower]
-    }
-
-    /// The product of the special primes modulo tower `tower`.
+    /// The product of the special primes modulo the tower with index `tower`.
     pub fn p(&self, tower: usize) -> ShoupConstant {
         self.p[tower]
     }
@@ -154,4 +181,35 @@ impl Context {
         let made = Arc::new(Automorphism::new(self.ring.n(), element));
         self.automorphisms.write().expect(LOCK).entry(element).or_insert(made).clone()
     }
+}
+
+fn level_tables(params: &Params, ring: &Ring) -> Vec<LevelTables> {
+    // Levels share most digits.
+    let mut made: HashMap<Vec<usize>, Arc<BaseConverter>> = HashMap::new();
+    let mut digit = |level: Level, index: usize| {
+        let own = |&(_, tower): &(usize, &TowerIdx)| params.digit_of(*tower) == index;
+        let (positions, towers): (Vec<usize>, Vec<usize>) = params
+            .set(level)
+            .iter()
+            .enumerate()
+            .filter(own)
+            .map(|(i, tower)| (i, usize::from(tower.0)))
+            .unzip();
+        let converter = made
+            .entry(towers)
+            .or_insert_with_key(|towers| Arc::new(BaseConverter::new(ring, towers.iter().copied())));
+        Digit { index, positions, converter: converter.clone() }
+    };
+    let levels = (0..=params.max_level().0).map(Level);
+    levels
+        .map(|level| LevelTables {
+            q: tower_set(params.set(level)),
+            held: tower_set(params.held(level)),
+            digits: params.digits(level).iter().map(|&index| digit(level, index)).collect(),
+        })
+        .collect()
+}
+
+pub(super) fn tower_set(towers: &[TowerIdx]) -> TowerSet {
+    towers.iter().map(|tower| usize::from(tower.0)).collect()
 }

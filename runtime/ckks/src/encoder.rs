@@ -107,7 +107,7 @@ impl<'a> Encoder<'a> {
     pub fn decode(&self, plain: &Plaintext) -> Result<Vec<f64>, CkksError> {
         let basis = plain.basis();
         if basis.n_special != 0 {
-            return Err(CkksError::PlaintextBasis { expected: basis.n_q, found: basis.len() });
+            return Err(CkksError::PlaintextBasis { expected: basis.n_q(), found: basis.len() });
         }
         let mut full = self.context.ring().zero(basis);
         let n = full.n();
@@ -132,7 +132,7 @@ impl<'a> Encoder<'a> {
         let ring = self.context.ring();
         let mut poly: Poly<Coeff> = ring.inverse(poly);
         let moduli: Vec<Modulus> =
-            ring.towers()[..poly.basis().n_q].iter().map(|tower| tower.modulus).collect();
+            (0..poly.basis().n_q()).map(|i| ring.tower(poly.basis(), i).modulus).collect();
         let crt = MixedRadix::new(&moduli);
         let coeffs = (0..ring.n())
             .into_par_iter()

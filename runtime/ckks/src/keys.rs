@@ -1,8 +1,8 @@
 //! Evaluation keys: what a server needs to relinearize and rotate. They hold no secret in the clear.
 //!
-//! A key-switching key from s' to s at level l has one pair (bⱼ, aⱼ) per digit over the towers of l and the
-//! special primes: bⱼ = eⱼ - aⱼ·s + P·gⱼ·s', where gⱼ is 1 on the towers of digit j and 0 on the others. It
-//! serves every level up to l. The halves aⱼ are uniform and grow from a public seed.
+//! A key-switching key from s' to s at level l has one pair (bⱼ, aⱼ) per digit over the towers of all levels up to l and the
+//! special primes: bⱼ = eⱼ - aⱼ·s + P·gⱼ·s', where gⱼ is 1 on the towers of digit j and 0 on the others, whichever of them a
+//! level has. So it serves every level up to l. The halves aⱼ are uniform and grow from a public seed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,10 +54,10 @@ impl KeySwitchKey {
     ) -> Result<Self, CkksError> {
         const WHAT: &str = "evaluation key";
         context.check_level(level)?;
-        if digits.len() != context.params().n_digits(level) {
+        if digits.len() != context.params().key_digits(level).len() {
             return Err(CkksError::Malformed { what: WHAT });
         }
-        let (ring, basis) = (context.ring(), context.key_basis(level));
+        let (ring, basis) = (context.ring(), context.held_basis(level));
         let b = digits
             .par_iter()
             .map(|residues| {
@@ -65,9 +65,7 @@ impl KeySwitchKey {
                 Ok(PackedPoly::new(ring, &poly))
             })
             .collect::<Result<_, CkksError>>()?;
-        let a = (0..digits.len())
-            .map(|digit| PackedPoly::new(ring, &seed.uniform_poly(context, basis, digit as u64)))
-            .collect();
+        let a = uniform_halves(context, level, &seed);
         Ok(Self { level, seed, b, a })
     }
 
@@ -91,10 +89,12 @@ impl KeySwitchKey {
         self.b.iter().chain(&self.a).map(PackedPoly::bytes).sum()
     }
 
-    /// Both halves of digit `digit` for the tower at position `i` of the key basis of `level`.
-    pub(super) fn tower(&self, digit: usize, level: Level, i: usize) -> [Packed<'_>; 2] {
-        let n_q = level.n_towers();
-        let position = if i < n_q { i } else { i - n_q + self.level.n_towers() };
+    /// Both halves of the digit at position `digit` of `level`, for the tower at position `i` of its key basis.
+    pub(super) fn tower(&self, context: &Context, digit: usize, level: Level, i: usize) -> [Packed<'_>; 2] {
+        let (held, basis) = (context.held_basis(self.level), context.key_basis(level));
+        let n_q = basis.n_q();
+        let position = if i < n_q { held.q.rank(basis.q.nth(i)) } else { held.n_q() + i - n_q };
+        let digit = context.key_digit(self.level, level, digit);
         [self.b[digit].tower(position), self.a[digit].tower(position)]
     }
 
@@ -102,6 +102,13 @@ impl KeySwitchKey {
     pub(super) fn check_level(&self, needed: Level) -> Result<(), CkksError> {
         if needed <= self.level { Ok(()) } else { Err(CkksError::KeyTruncated { key: self.level, needed }) }
     }
+}
+
+/// The uniform halves of a key, one for each of its digits: grown from the digit's place among all digits.
+fn uniform_halves(context: &Context, level: Level, seed: &PublicSeed) -> Vec<PackedPoly> {
+    let (ring, basis) = (context.ring(), context.held_basis(level));
+    let half = |&digit: &usize| PackedPoly::new(ring, &seed.uniform_poly(context, basis, digit as u64));
+    context.params().key_digits(level).iter().map(half).collect()
 }
 
 /// The key that turns s² back into s.

@@ -80,7 +80,15 @@ fn interface() -> Arc<Interface> {
     let mut spec = decode(golden, DEFAULT_LIMIT).unwrap().interface().spec().clone();
     let towers = ntt_primes_near(40f64.exp2(), 12, 2, &[]).unwrap();
     let special_primes = ntt_primes_near(41f64.exp2(), 12, 1, &towers).unwrap();
-    spec.params = ParamsSpec { log_n: 12, towers, special_primes, digit_size: 1, insecure: true, toy: false };
+    spec.params = ParamsSpec {
+        log_n: 12,
+        towers,
+        special_primes,
+        digit_size: 1,
+        pool: None,
+        insecure: true,
+        toy: false,
+    };
     let layout = Layout::vector(Packing::Packed, 2048, 1, 2048).unwrap();
     spec.layouts = vec![layout.spec().clone()];
     (spec.input.layout, spec.output.layout) = (LayoutId(0), LayoutId(0));

@@ -34,7 +34,15 @@ fn interface(log_n: u32, prime_bits: f64, scale_bits: f64, claimed: f64) -> Inte
     );
     let spec = InterfaceSpec {
         program: Fingerprint([7; 32]),
-        params: ParamsSpec { log_n, towers, special_primes, digit_size: 1, insecure: true, toy: true },
+        params: ParamsSpec {
+            log_n,
+            towers,
+            special_primes,
+            digit_size: 1,
+            pool: None,
+            insecure: true,
+            toy: true,
+        },
         origin: Origin::default(),
         input,
         output,

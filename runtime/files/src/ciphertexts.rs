@@ -188,10 +188,10 @@ fn encode_one<W: Write>(
     match stored {
         Stored::Seeded(seeded) => {
             writer.bytes(&seeded.seed().0)?;
-            writer.poly(seeded.residues(), towers(context, level))
+            writer.poly(seeded.residues(), &context.params().primes(level))
         }
         Stored::Full(full) if full.polys().len() == 2 => {
-            full.polys().iter().try_for_each(|poly| writer.poly(poly.data(), towers(context, level)))
+            full.polys().iter().try_for_each(|poly| writer.poly(poly.data(), &context.params().primes(level)))
         }
         Stored::Full(full) => Err(bad_field("number of polynomials", full.polys().len())),
     }
@@ -336,15 +336,15 @@ fn decode_one<R: Read>(
     match reader.u8()? {
         FORM_SEEDED => {
             let seed = PublicSeed(reader.array()?);
-            let residues = reader.poly(context.params().n(), towers(context, level))?;
+            let residues = reader.poly(context.params().n(), &context.params().primes(level))?;
             SeededCiphertext::from_residues(context, level, scale, &residues, seed)
                 .map(Stored::Seeded)
                 .map_err(malformed)
         }
         FORM_FULL => {
             let polys = [
-                reader.poly(context.params().n(), towers(context, level))?,
-                reader.poly(context.params().n(), towers(context, level))?,
+                reader.poly(context.params().n(), &context.params().primes(level))?,
+                reader.poly(context.params().n(), &context.params().primes(level))?,
             ];
             Ciphertext::from_residues(context, level, scale, &polys).map(Stored::Full).map_err(malformed)
         }
@@ -352,13 +352,8 @@ fn decode_one<R: Read>(
     }
 }
 
-fn towers(context: &Context, level: Level) -> &[u64] {
-    let towers = context.params().towers();
-    &towers[..level.n_towers().min(towers.len())]
-}
-
 fn poly_bytes(context: &Context, level: Level) -> u64 {
-    towers(context, level).iter().map(|&q| residue_bytes(context.params().n(), q)).sum()
+    context.params().primes(level).iter().map(|&q| residue_bytes(context.params().n(), q)).sum()
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 //! key: seed 32 | one polynomial per digit
 //! ```
 //! Version 1 has use and level of a key before its seed. Uses are strictly ascending: what a file holds, and how long it
-//! is, is known before the first residue is read. A polynomial has the towers up to its level, then the special primes.
+//! is, is known before the first residue is read. A polynomial has the towers of all levels up to
+//! the key's, then the special primes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
@@ -61,7 +62,7 @@ impl<'c, W: Write> EvaluationKeysWriter<'c, W> {
             _ => return Err(FormatError::KeyNotAsked { key_use, level: key.level() }),
         }
         self.writer.bytes(&key.seed().0)?;
-        let moduli = moduli(self.context, key.level());
+        let moduli = self.context.params().key_primes(key.level());
         key.residues().try_for_each(|digit| self.writer.poly(&digit, &moduli))
     }
 
@@ -218,8 +219,11 @@ fn content<R: Read>(
 ) -> Result<KeySwitchKey, FormatError> {
     let seed = PublicSeed(reader.array()?);
     reader.expect(key_bytes(context, level))?;
-    let moduli = moduli(context, level);
-    let digits = (0..context.params().n_digits(level))
+    let moduli = context.params().key_primes(level);
+    let digits = context
+        .params()
+        .key_digits(level)
+        .iter()
         .map(|_| reader.poly(context.params().n(), &moduli))
         .collect::<Result<Vec<_>, _>>()?;
     KeySwitchKey::from_residues(context, level, seed, &digits).map_err(|e| bad_field("evaluation key", e))
@@ -234,16 +238,10 @@ fn code(key_use: KeyUse) -> Result<u32, FormatError> {
     }
 }
 
-/// The towers up to `level`, then the special primes.
-fn moduli(context: &Context, level: Level) -> Vec<u64> {
-    let params = context.params();
-    params.towers().iter().take(level.n_towers()).chain(params.special_primes()).copied().collect()
-}
-
 fn key_bytes(context: &Context, level: Level) -> u64 {
     let params = context.params();
-    let poly: u64 = moduli(context, level).iter().map(|&q| residue_bytes(params.n(), q)).sum();
-    poly * params.n_digits(level) as u64
+    let poly: u64 = params.key_primes(level).iter().map(|&q| residue_bytes(params.n(), q)).sum();
+    poly * params.key_digits(level).len() as u64
 }
 
 #[cfg(test)]

@@ -46,18 +46,28 @@ impl Lifted {
 
 impl BaseConverter {
     /// A converter from the towers with the given indices in `ring` to every tower.
-    pub fn new(ring: &Ring, sources: std::ops::Range<usize>) -> Self {
-        let moduli: Vec<Modulus> = sources.clone().map(|i| ring.towers()[i].modulus).collect();
+    pub fn new(ring: &Ring, sources: impl IntoIterator<Item = usize>) -> Self {
+        Self::times(ring, sources, |_| 1)
+    }
+
+    /// A converter of a multiple: `factor` gives the number that residues are multiplied by, modulo each source.
+    pub fn times(
+        ring: &Ring,
+        sources: impl IntoIterator<Item = usize>,
+        factor: impl Fn(Modulus) -> u64,
+    ) -> Self {
+        let sources: Vec<usize> = sources.into_iter().collect();
+        let moduli: Vec<Modulus> = sources.iter().map(|&i| ring.towers()[i].modulus).collect();
         let product_without = |q: Modulus, skip: usize| {
             let others = moduli.iter().enumerate().filter(|&(i, _)| i != skip);
             others.fold(1, |product, (_, d)| q.mul(product, q.reduce(d.value())))
         };
-        let weight = |(k, d): (usize, &Modulus)| d.inv(product_without(*d, k));
+        let weight = |(k, d): (usize, &Modulus)| d.mul(factor(*d), d.inv(product_without(*d, k)));
         let constants =
             |tower: &Tower| (0..moduli.len()).map(|k| product_without(tower.modulus, k)).collect();
         let largest = moduli.iter().copied().max_by_key(|d| d.value());
         Self {
-            sources: sources.collect(),
+            sources,
             weights: moduli.iter().enumerate().map(weight).collect(),
             constants: ring.towers().iter().map(constants).collect(),
             width: largest.and_then(|d| ring.instructions().width(d)),

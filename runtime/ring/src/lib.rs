@@ -25,6 +25,7 @@ pub mod shared;
 #[allow(unsafe_code)]
 pub mod simd;
 mod tower;
+mod tower_set;
 
 pub use ahead::Ahead;
 pub use automorphism::Automorphism;
@@ -36,6 +37,7 @@ pub use ntt::{Begun, Ntt};
 pub use packed::{Packed, PackedPoly};
 pub use poly::{Basis, Coeff, Form, NttForm, Poly};
 pub use tower::{Ring, RingError, Tower};
+pub use tower_set::TowerSet;
 
 #[cfg(test)]
 mod tests;

@@ -5,12 +5,13 @@ use std::marker::PhantomData;
 use zeroize::Zeroize;
 
 use super::buffer::Buffer;
+use super::tower_set::TowerSet;
 
-/// Which primes a polynomial has residues for: the first `n_q` of the chain, then `n_special` special ones.
+/// Which primes a polynomial has residues for: some of the chain, in its order, then `n_special` special ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Basis {
-    /// Primes of the chain, counted from q_0.
-    pub n_q: usize,
+    /// Primes of the chain.
+    pub q: TowerSet,
     /// Special primes: none or all.
     pub n_special: usize,
 }
@@ -19,7 +20,12 @@ impl Basis {
     /// Number of towers.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(self) -> usize {
-        self.n_q + self.n_special
+        self.n_q() + self.n_special
+    }
+
+    /// Number of primes of the chain.
+    pub fn n_q(self) -> usize {
+        self.q.len()
     }
 }
 
@@ -97,11 +103,13 @@ impl<F> Poly<F> {
         &self.data[i * self.n..(i + 1) * self.n]
     }
 
-    /// Forgets the towers of the chain from `n_q` on; the polynomial must have no special primes.
-    pub fn truncate(&mut self, n_q: usize) {
-        assert!(self.basis.n_special == 0 && n_q <= self.basis.n_q, "cannot extend a polynomial");
-        self.basis.n_q = n_q;
-        self.data.truncate(n_q * self.n);
+    /// The towers of the chain that are in `q` alone; the polynomial must have them all, and no special primes.
+    pub fn restricted(&self, q: TowerSet) -> Self {
+        assert!(self.basis.n_special == 0 && q.is_subset(self.basis.q), "cannot extend a polynomial");
+        let mut out = Self::unset(self.n, Basis { q, n_special: 0 });
+        let towers = out.data.chunks_exact_mut(self.n).zip(q.iter());
+        towers.for_each(|(out, index)| out.copy_from_slice(self.tower(self.basis.q.rank(index))));
+        out
     }
 
     /// The same residues, read in another form; for the transforms.

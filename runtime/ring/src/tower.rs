@@ -7,6 +7,7 @@ use super::modulus::Modulus;
 use super::ntt::Ntt;
 use super::poly::{Basis, Coeff, NttForm, Poly};
 use super::shared::SharedKernel;
+use super::tower_set::TowerSet;
 
 /// One prime with everything that computes modulo it.
 #[derive(Clone, Debug)]
@@ -95,17 +96,24 @@ impl Ring {
 
     /// The chain q_0 … q_(n_q - 1) without special primes.
     pub fn basis_q(&self, n_q: usize) -> Basis {
-        Basis { n_q, n_special: 0 }
+        Basis { q: TowerSet::first(n_q), n_special: 0 }
     }
 
     /// The chain q_0 … q_(n_q - 1) with all special primes.
     pub fn basis_qp(&self, n_q: usize) -> Basis {
-        Basis { n_q, n_special: self.n_special() }
+        Basis { q: TowerSet::first(n_q), n_special: self.n_special() }
     }
 
     /// Index into [`Ring::towers`] of position `i` in a polynomial over `basis`.
     pub fn tower_index(&self, basis: Basis, i: usize) -> usize {
-        if i < basis.n_q { i } else { self.n_q + i - basis.n_q }
+        let n_q = basis.n_q();
+        if i < n_q { basis.q.nth(i) } else { self.n_q + i - n_q }
+    }
+
+    /// The residues of `poly` modulo the tower with index `index`, which it must have.
+    pub fn residues<'p, F>(&self, poly: &'p Poly<F>, index: usize) -> &'p [u64] {
+        let Basis { q, .. } = poly.basis();
+        poly.tower(if index < self.n_q { q.rank(index) } else { q.len() + index - self.n_q })
     }
 
     /// The tower of position `i` in a polynomial over `basis`.
@@ -144,21 +152,34 @@ impl Ring {
         poly.assume_form()
     }
 
+    /// The residues of b in the tower at position `i` of a.
+    fn like<'b, F>(&self, a: &Poly<F>, i: usize, b: &'b Poly<F>) -> &'b [u64] {
+        self.residues(b, self.tower_index(a.basis(), i))
+    }
+
     /// a + b, over the basis of a, which b has at least.
     pub fn add(&self, a: &Poly<NttForm>, b: &Poly<NttForm>) -> Poly<NttForm> {
         let mut out = self.unset(a.basis());
-        self.for_each_tower(&mut out, |tower, i, out| tower.kernels.add_into(out, a.tower(i), b.tower(i)));
+        self.for_each_tower(&mut out, |tower, i, out| {
+            tower.kernels.add_into(out, a.tower(i), self.like(a, i, b));
+        });
         out
     }
 
     /// a ← a + b; both over one basis, or b over a longer one.
     pub fn add_assign<F: Sync>(&self, a: &mut Poly<F>, b: &Poly<F>) {
-        self.for_each_tower(a, |tower, i, a| tower.kernels.add_assign(a, b.tower(i)));
+        let basis = a.basis();
+        self.for_each_tower(a, |tower, i, a| {
+            tower.kernels.add_assign(a, self.residues(b, self.tower_index(basis, i)));
+        });
     }
 
     /// a ← a - b.
     pub fn sub_assign<F: Sync>(&self, a: &mut Poly<F>, b: &Poly<F>) {
-        self.for_each_tower(a, |tower, i, a| tower.kernels.sub_assign(a, b.tower(i)));
+        let basis = a.basis();
+        self.for_each_tower(a, |tower, i, a| {
+            tower.kernels.sub_assign(a, self.residues(b, self.tower_index(basis, i)));
+        });
     }
 
     /// a ← -a.
@@ -169,7 +190,9 @@ impl Ring {
     /// a·b.
     pub fn mul(&self, a: &Poly<NttForm>, b: &Poly<NttForm>) -> Poly<NttForm> {
         let mut out = self.unset(a.basis());
-        self.for_each_tower(&mut out, |tower, i, out| tower.kernels.mul_into(out, a.tower(i), b.tower(i)));
+        self.for_each_tower(&mut out, |tower, i, out| {
+            tower.kernels.mul_into(out, a.tower(i), self.like(a, i, b));
+        });
         out
     }
 
@@ -178,15 +201,17 @@ impl Ring {
         let mut products: Vec<Poly<NttForm>> = a.iter().map(|a| self.unset(a.basis())).collect();
         self.for_each_tower_of_all(&mut products, |tower, i, parts| {
             let parts = parts.into_iter().zip(a);
-            parts.for_each(|(out, a)| tower.kernels.mul_into(out, a.tower(i), b.tower(i)));
+            parts.for_each(|(out, a)| tower.kernels.mul_into(out, a.tower(i), self.like(a, i, b)));
         });
         products
     }
 
     /// a ← a·b for each a, all over one basis.
     pub fn mul_each_assign(&self, a: &mut [Poly<NttForm>], b: &Poly<NttForm>) {
+        let Some(basis) = a.first().map(Poly::basis) else { return };
         self.for_each_tower_of_all(a, |tower, i, parts| {
-            parts.into_iter().for_each(|a| tower.kernels.mul_assign(a, b.tower(i)));
+            let b = self.residues(b, self.tower_index(basis, i));
+            parts.into_iter().for_each(|a| tower.kernels.mul_assign(a, b));
         });
     }
 

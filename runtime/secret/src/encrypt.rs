@@ -7,7 +7,6 @@ use zeroize::Zeroize;
 
 use super::random::{SeedSource, small_poly};
 use super::secret_key::{SecretKey, SecretPoly};
-use fhe_bytecode::Level;
 use fhe_ckks::{Ciphertext, CkksError, Context, Plaintext, SeededCiphertext};
 use fhe_ring::{NttForm, Poly};
 
@@ -23,9 +22,8 @@ impl SecretKey {
         seeds: &mut SeedSource,
     ) -> Result<SeededCiphertext, CkksError> {
         let basis = plain.basis();
-        if basis.n_special != 0 {
-            return Err(CkksError::PlaintextBasis { expected: basis.n_q, found: basis.len() });
-        }
+        let level = context.level_of(basis);
+        let level = level.ok_or(CkksError::PlaintextBasis { expected: basis.n_q(), found: basis.len() })?;
         let ring = context.ring();
         let seed = seeds.public()?;
         let a = seed.uniform_poly(context, basis, 0);
@@ -37,7 +35,7 @@ impl SecretKey {
         ring.for_each_tower(&mut c0, |tower, i, c0| {
             tower.kernels.add_assign(c0, &plain.expanded_tower(ring.n(), i));
         });
-        Ok(SeededCiphertext::from_half(c0, seed, Level(basis.n_q as u16 - 1), plain.scale()))
+        Ok(SeededCiphertext::from_half(c0, seed, level, plain.scale()))
     }
 
     /// Decrypts to the values of all slots.

@@ -104,21 +104,23 @@ fn switching_key(
 ) -> Result<KeySwitchKey, CkksError> {
     context.check_level(level)?;
     let ring = context.ring();
-    let basis = context.key_basis(level);
-    let size = context.params().digit_size();
-    let (b, a) = (0..context.params().n_digits(level))
-        .map(|digit| {
+    let (params, basis) = (context.params(), context.held_basis(level));
+    let held = params.held(level);
+    let (b, a) = params
+        .key_digits(level)
+        .iter()
+        .map(|&digit| {
             let a = public.uniform_poly(context, basis, digit as u64);
             let mut b = small_poly(context, basis, &private.error(ring.n(), digit as u64));
             ring.for_each_tower(&mut b, |tower, i, b| {
-                // Secrets span all primes, keys only those of their level.
+                // Secrets span all primes, keys only those of their levels.
                 let all = ring.tower_index(basis, i);
                 let mut product = vec![0; ring.n()];
                 tower.kernels.mul_into(&mut product, a.tower(i), to.tower(all));
                 tower.kernels.sub_assign(b, &product);
-                if i < basis.n_q && i / size == digit {
+                if held.get(i).is_some_and(|&tower| params.digit_of(tower) == digit) {
                     product.copy_from_slice(from.tower(all));
-                    tower.kernels.mul_scalar_assign(&mut product, context.p(i));
+                    tower.kernels.mul_scalar_assign(&mut product, context.p(all));
                     tower.kernels.add_assign(b, &product);
                 }
                 product.zeroize();

@@ -9,7 +9,9 @@
 //!
 //! let towers = ntt_primes_below(40, 10, 3, &[])?;
 //! let special_primes = ntt_primes_below(42, 10, 1, &towers)?;
-//! let params = Params::new(ParamsSpec { log_n: 10, towers, special_primes, digit_size: 1, insecure: false, toy: true })?;
+//! let (digit_size, pool) = (1, None);
+//! let spec = ParamsSpec { log_n: 10, towers, special_primes, digit_size, pool, insecure: false, toy: true };
+//! let params = Params::new(spec)?;
 //! let context = Context::new(params.clone())?;
 //! let mut seeds = SeedSource::os();
 //! let key = SecretKey::generate(&context, &mut seeds)?;

@@ -48,7 +48,7 @@ impl SecretKey {
     }
 
     fn assemble(context: &Context, id: KeyId, coeffs: Zeroizing<Vec<i8>>) -> Self {
-        let basis = context.key_basis(context.params().max_level());
+        let basis = context.ring().basis_qp(context.ring().n_q());
         let ntt = SecretPoly(small_poly(context, basis, &coeffs));
         Self { id, coeffs, ntt }
     }

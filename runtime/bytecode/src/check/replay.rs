@@ -156,15 +156,17 @@ impl Replay<'_> {
             Op::Rescale { src, .. } => {
                 let fact = self.read(*src)?;
                 let level = fact.level.lower().ok_or(Fault::NoTower)?;
-                let prime = self.params.tower(fact.level.top_tower()).ok_or(Fault::NoTower)?;
-                Fact { level, scale: fact.scale.rescaled(prime), ..fact }
+                let division = self.params.rescale(fact.level, level).ok_or(Fault::NoTower)?;
+                Fact { level, scale: division.rescaled(self.params, fact.scale), ..fact }
             }
             Op::Drop { src, level, .. } => {
                 let fact = self.read(*src)?;
                 if *level > fact.level {
                     return Err(Fault::DropUp { from: fact.level, to: *level });
                 }
-                Fact { level: *level, ..fact }
+                let division = self.params.drop(fact.level, *level);
+                let scale = division.map_or(fact.scale, |d| d.rescaled(self.params, fact.scale));
+                Fact { level: *level, scale, ..fact }
             }
             Op::Free { src } => {
                 self.free(*src)?;

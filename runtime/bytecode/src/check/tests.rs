@@ -177,6 +177,48 @@ fn drops_go_down() {
     check(|p| insert(p, 7, drop_up), "instruction 7: drop from level L2 up to level L3");
 }
 
+/// The sample with a top level that has a tower of 58 bits in place of those of 38 and 20.
+fn pooled_program() -> ProgramSpec {
+    let mut program = sample_program();
+    let params = &mut program.params;
+    params.towers[3] = crate::params::ntt_primes_near(f64::exp2(58.0), params.log_n, 1, &[]).unwrap()[0];
+    let set = |indices: &[u16]| indices.iter().copied().map(crate::TowerIdx).collect();
+    let levels = vec![set(&[0]), set(&[0, 1]), set(&[0, 1, 2]), set(&[0, 1, 3])];
+    params.pool = Some(crate::Pool { levels, digits: vec![1; 4] });
+    let ratio = params.towers[3] as f64 / params.towers[2] as f64;
+    if let Op::Linear { scale, .. } = &mut program.instructions[1].op {
+        *scale = Scale::new(f64::exp2(22.0) * ratio).unwrap();
+    }
+    program
+}
+
+#[test]
+fn a_rescale_to_other_towers_is_replayed() {
+    let program = CheckedProgram::new(pooled_program()).unwrap();
+    let fact = program.fact(3).unwrap();
+    assert!(fact.level == Level(2) && fact.scale.agrees(Scale::from_log2(22.0)), "{fact:?}");
+    assert!((program.params().log2_q_at(Level(3)) - 139.0).abs() < 0.1);
+    // Twice the scale before the rescale is twice the scale after it.
+    let mut doubled = pooled_program();
+    if let Op::Linear { scale, .. } = &mut doubled.instructions[1].op {
+        *scale = scale.times(Scale::from_log2(1.0));
+    }
+    let fact = CheckedProgram::new(doubled).unwrap().fact(3).copied().unwrap();
+    assert!(fact.scale.agrees(Scale::from_log2(23.0)), "{fact:?}");
+}
+
+#[test]
+fn a_drop_to_other_towers_is_replayed() {
+    let mut program = pooled_program();
+    insert(&mut program, 1, Op::Drop { dst: ct(20), src: ct(0), level: Level(2) });
+    insert(&mut program, 2, Op::Free { src: ct(20) });
+    let program = CheckedProgram::new(program).unwrap();
+    let (before, after) = (program.fact(0).unwrap(), program.fact(1).unwrap());
+    let drop = program.params().drop(Level(3), Level(2)).unwrap();
+    assert_eq!((after.level, after.scale), (Level(2), drop.rescaled(program.params(), before.scale)));
+    assert!((after.scale.value() / before.scale.value() - 1.0).abs() < 1e-5);
+}
+
 #[test]
 fn constants_must_fit_their_tensor() {
     let change = |p: &mut ProgramSpec| {

@@ -4,7 +4,7 @@ use super::DecodeError;
 use super::frozen::primitives;
 use super::wire::{Reader, Wire, Writer};
 use crate::ids::{CodebookId, CtId, LayerId, LayoutId, MapId, TensorId};
-use crate::params::Level;
+use crate::params::{Level, TowerIdx};
 use crate::rotation::Rotation;
 use crate::scale::Scale;
 
@@ -22,8 +22,8 @@ macro_rules! numbers {
     )*};
 }
 
-numbers! { Level CtId TensorId CodebookId LayoutId MapId LayerId }
-primitives! { Level CtId TensorId CodebookId LayoutId MapId LayerId Scale Rotation }
+numbers! { Level TowerIdx CtId TensorId CodebookId LayoutId MapId LayerId }
+primitives! { Level TowerIdx CtId TensorId CodebookId LayoutId MapId LayerId Scale Rotation }
 
 impl Wire for Scale {
     const MIN_BYTES: usize = 8;

@@ -24,6 +24,19 @@ fn decoding_inverts_encoding() {
 }
 
 #[test]
+fn a_pool_survives_bytes_and_text() {
+    let mut spec = sample_program();
+    let n = spec.params.towers.len() as u16;
+    let levels = (1..=n).map(|n| (0..n).map(crate::TowerIdx).collect()).collect();
+    spec.params.pool = Some(crate::Pool { levels, digits: vec![1; usize::from(n)] });
+    let program = CheckedProgram::new(spec.clone()).unwrap();
+    assert_eq!(*decode(&encode(&program), DEFAULT_LIMIT).unwrap().spec(), spec);
+    assert_eq!(ProgramSpec::from_ron(&spec.to_ron().unwrap()).unwrap(), spec);
+    let without = CheckedProgram::new(sample_program()).unwrap();
+    assert_ne!(program.params().fingerprint(), without.params().fingerprint());
+}
+
+#[test]
 fn ron_carries_the_same_program() {
     let program = sample_program();
     let text = program.to_ron().unwrap();

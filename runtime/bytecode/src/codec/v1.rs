@@ -61,7 +61,7 @@ structs! {
     CtRange for ids::CtRange { first: CtId, len: u32 }
     Params for params::ParamsSpec {
         log_n: u32, towers: Vec<u64>, special_primes: Vec<u64>, digit_size: usize, insecure: bool, toy: bool,
-    }
+    } + { pool: None }
     Origin for program::Origin { model: String, producer: String, packing: String }
     Input for program::InputSpec {
         name: String, layout: LayoutId, level: Level, scale: Scale, preprocessing: Preprocessing,

@@ -13,7 +13,7 @@ use super::wire::Reader;
 use crate::check::CheckedProgram;
 use crate::ids::LayoutId;
 use crate::interface::InterfaceSpec;
-use crate::params::{Fingerprint, Level};
+use crate::params::{self, Fingerprint, Level, TowerIdx};
 use crate::program::{self, ProgramSpec};
 use crate::scale::Scale;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use std::io::{self, Write};
 sections! {
     /// What a client needs: the first sections of a program, and those of an interface file.
     Interface {
-        b"PARM" params: v1::Params,
+        b"PARM" params: Params,
         b"ORIG" origin: v1::Origin,
         b"INPT" input: Input,
         b"OUTP" output: Output,
@@ -51,6 +51,11 @@ pub(super) struct Program {
 }
 
 structs! {
+    Params for params::ParamsSpec {
+        log_n: u32, towers: Vec<u64>, special_primes: Vec<u64>, digit_size: usize, pool: Option<Pool>, insecure: bool,
+        toy: bool,
+    }
+    Pool for params::Pool { levels: Vec<Vec<TowerIdx>>, digits: Vec<u16> }
     Interval for program::Interval { low: f64, high: f64 }
     Input for program::InputSpec {
         name: String, layout: LayoutId, level: Level, scale: Scale, preprocessing: v1::Preprocessing,

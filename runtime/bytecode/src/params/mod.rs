@@ -4,14 +4,17 @@
 //! way from one to the other is [`Params::new`], which holds:
 //! ring degree 2^12 to 2^17 (2^5 to 2^11 only with the toy flag); every prime is an NTT prime (1 mod 2N) of
 //! at most 60 bits; all primes, special ones included, are distinct; at least one tower and one special
-//! prime; a digit has at least one tower and no more than there are; and the modulus of the keys, summed
-//! over the real primes, stays within the 128-bit bound unless the insecure flag says otherwise.
+//! prime; a digit has at least one tower and no more than there are; a pool is one ([`pool`]); and the modulus of the keys,
+//! which have all towers whatever a level has of them, summed over the real primes, stays within the 128-bit bound unless the
+//! insecure flag says otherwise.
 
+pub mod pool;
 pub mod primes;
 pub mod security;
 
 use serde::{Deserialize, Serialize};
 
+pub use pool::{Division, Pool, PoolError};
 pub use primes::{PrimeSearchError, is_ntt_prime, ntt_primes_below, ntt_primes_near};
 pub use security::security_cap;
 
@@ -28,27 +31,17 @@ pub const MAX_TOWERS: usize = 256;
 /// growth of seeds (`docs/FILES.md`). Part of every fingerprint, so files of different versions do not mix.
 pub const ARITHMETIC_VERSION: u32 = 1;
 
-/// Index of one RNS prime of the chain, counted from the one that survives every rescale.
+/// Index of one RNS prime of the chain, in a chain without a pool counted from the one that survives every rescale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TowerIdx(pub u16);
 
-/// Number of towers that a rescale can still drop; a ciphertext at level `l` has `l + 1` towers.
+/// Number of rescales that a ciphertext still has; [`Params::set`] says which towers that takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Level(pub u16);
 
 impl Level {
-    /// Number of towers of a ciphertext at this level.
-    pub fn n_towers(self) -> usize {
-        usize::from(self.0) + 1
-    }
-
-    /// The tower that the next rescale or drop removes.
-    pub fn top_tower(self) -> TowerIdx {
-        TowerIdx(self.0)
-    }
-
     /// The level below, if there is one.
     pub fn lower(self) -> Option<Level> {
         self.0.checked_sub(1).map(Level)
@@ -67,12 +60,15 @@ impl std::fmt::Display for Level {
 pub struct ParamsSpec {
     /// log2 of the ring degree N.
     pub log_n: u32,
-    /// The chain q_0, q_1, …, q_L; a rescale at level l divides by q_l.
+    /// The chain q_0, q_1, …, q_L, where a rescale at level l divides by q_l; or the towers of a pool.
     pub towers: Vec<u64>,
     /// Primes used only inside key switching.
     pub special_primes: Vec<u64>,
-    /// Towers per digit of the hybrid key switching.
+    /// Towers per digit of the hybrid key switching, at most.
     pub digit_size: usize,
+    /// The towers of every level, where a level does not simply have the first ones.
+    #[serde(default)]
+    pub pool: Option<Pool>,
     /// Accept a modulus beyond the 128-bit bound.
     #[serde(default)]
     pub insecure: bool,
@@ -127,6 +123,9 @@ pub enum ParamsError {
         /// Towers of the chain.
         n_towers: usize,
     },
+    /// Not a pool of these towers.
+    #[error(transparent)]
+    Pool(PoolError),
     /// The modulus of the keys is too large for 128-bit security.
     #[error("log2(PQ) = {log2_pq:.2} exceeds the 128-bit bound of {cap} at N = 2^{log_n} by {:.2} bits", log2_pq - f64::from(*cap))]
     Insecure {
@@ -160,9 +159,25 @@ impl std::fmt::Debug for Fingerprint {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     spec: ParamsSpec,
+    /// The pool of the specification, or the chain as one.
+    pool: Pool,
+    digit_of: Vec<usize>,
+    levels: Vec<LevelFacts>,
     log2_q: f64,
     log2_p: f64,
     fingerprint: Fingerprint,
+}
+
+/// What a level has.
+#[derive(Clone, Debug, PartialEq)]
+struct LevelFacts {
+    log2_q: f64,
+    /// Digits with a tower of this level.
+    digits: Vec<usize>,
+    /// Towers of a key usable up to this level: those of all levels up to it.
+    held: Vec<TowerIdx>,
+    /// Digits of such a key.
+    held_digits: Vec<usize>,
 }
 
 impl Params {
@@ -195,6 +210,9 @@ impl Params {
         if spec.digit_size == 0 || spec.digit_size > spec.towers.len() {
             return Err(ParamsError::DigitSize { digit_size: spec.digit_size, n_towers: spec.towers.len() });
         }
+        if let Some(pool) = &spec.pool {
+            pool.check(&spec.towers, spec.digit_size)?;
+        }
         let (log2_q, log2_p) = (log2_product(&spec.towers), log2_product(&spec.special_primes));
         if let Some(cap) = security_cap(log_n)
             && log2_q + log2_p > f64::from(cap)
@@ -203,7 +221,10 @@ impl Params {
             return Err(ParamsError::Insecure { log_n, log2_pq: log2_q + log2_p, cap });
         }
         let fingerprint = fingerprint(&spec);
-        Ok(Self { spec, log2_q, log2_p, fingerprint })
+        let pool = spec.pool.clone().unwrap_or_else(|| Pool::chain(spec.towers.len(), spec.digit_size));
+        let digit_of = pool.digit_of();
+        let levels = level_facts(&spec.towers, &pool, &digit_of);
+        Ok(Self { spec, pool, digit_of, levels, log2_q, log2_p, fingerprint })
     }
 
     /// The specification these parameters were made from.
@@ -231,9 +252,23 @@ impl Params {
         &self.spec.towers
     }
 
-    /// The prime of one tower, if the chain has it.
-    pub fn tower(&self, idx: TowerIdx) -> Option<u64> {
-        self.spec.towers.get(usize::from(idx.0)).copied()
+    /// The towers of a level, ascending; those of the highest for a level that does not exist.
+    pub fn set(&self, level: Level) -> &[TowerIdx] {
+        &self.pool.levels[self.clamped(level)]
+    }
+
+    /// Number of towers of a level.
+    pub fn n_towers(&self, level: Level) -> usize {
+        self.set(level).len()
+    }
+
+    /// The towers of a key that is usable up to `level`: those of all levels up to it.
+    pub fn held(&self, level: Level) -> &[TowerIdx] {
+        &self.levels[self.clamped(level)].held
+    }
+
+    fn clamped(&self, level: Level) -> usize {
+        usize::from(level.0).min(self.levels.len() - 1)
     }
 
     /// The special primes.
@@ -243,27 +278,42 @@ impl Params {
 
     /// The highest level, L.
     pub fn max_level(&self) -> Level {
-        Level((self.spec.towers.len() - 1) as u16)
+        Level((self.levels.len() - 1) as u16)
     }
 
-    /// Towers per digit.
+    /// Towers per digit, at most.
     pub fn digit_size(&self) -> usize {
         self.spec.digit_size
     }
 
-    /// Digits of a ciphertext at `level`.
-    pub fn n_digits(&self, level: Level) -> usize {
-        level.n_towers().div_ceil(self.spec.digit_size)
+    /// The digit that a tower is decomposed in.
+    pub fn digit_of(&self, tower: TowerIdx) -> usize {
+        self.digit_of[usize::from(tower.0)]
     }
 
-    /// Size of the ciphertext modulus Q in bits.
+    /// Digits of a ciphertext at `level`, ascending.
+    pub fn digits(&self, level: Level) -> &[usize] {
+        &self.levels[self.clamped(level)].digits
+    }
+
+    /// Number of digits of a ciphertext at `level`.
+    pub fn n_digits(&self, level: Level) -> usize {
+        self.digits(level).len()
+    }
+
+    /// Digits of a key usable up to `level`, ascending.
+    pub fn key_digits(&self, level: Level) -> &[usize] {
+        &self.levels[self.clamped(level)].held_digits
+    }
+
+    /// Size of all towers together, Q, in bits.
     pub fn log2_q(&self) -> f64 {
         self.log2_q
     }
 
     /// Size of the modulus at a level in bits.
     pub fn log2_q_at(&self, level: Level) -> f64 {
-        log2_product(&self.spec.towers[..level.n_towers().min(self.spec.towers.len())])
+        self.levels[self.clamped(level)].log2_q
     }
 
     /// Size of the special modulus P in bits.
@@ -291,21 +341,32 @@ impl Params {
         !LOG_N_RANGE.contains(&self.spec.log_n)
     }
 
+    /// The primes of a ciphertext at `level`.
+    pub fn primes(&self, level: Level) -> Vec<u64> {
+        self.set(level).iter().map(|tower| self.spec.towers[usize::from(tower.0)]).collect()
+    }
+
+    /// The primes of a key usable up to `level`: its towers, then the special ones.
+    pub fn key_primes(&self, level: Level) -> Vec<u64> {
+        let towers = self.held(level).iter().map(|tower| self.spec.towers[usize::from(tower.0)]);
+        towers.chain(self.spec.special_primes.iter().copied()).collect()
+    }
+
     /// Bytes of a rotation or relinearization key usable up to `level`, as held in memory.
     pub fn key_bytes(&self, level: Level) -> u64 {
-        let primes = self.spec.towers.iter().take(level.n_towers()).chain(&self.spec.special_primes);
-        let residues: usize = primes.map(|&prime| (residue_bits(prime) * self.n()).div_ceil(8)).sum();
-        (2 * self.n_digits(level) * residues) as u64
+        let primes = self.key_primes(level).into_iter();
+        let residues: usize = primes.map(|prime| (residue_bits(prime) * self.n()).div_ceil(8)).sum();
+        (2 * self.key_digits(level).len() * residues) as u64
     }
 
     /// Bytes of a ciphertext of two polynomials at `level`.
     pub fn ciphertext_bytes(&self, level: Level) -> u64 {
-        2 * 8 * level.n_towers() as u64 * self.n() as u64
+        2 * 8 * self.n_towers(level) as u64 * self.n() as u64
     }
 
     /// Bytes of two polynomials over the towers of `level` and the special primes.
     pub fn key_pair_bytes(&self, level: Level) -> u64 {
-        2 * 8 * (level.n_towers() + self.spec.special_primes.len()) as u64 * self.n() as u64
+        2 * 8 * (self.n_towers(level) + self.spec.special_primes.len()) as u64 * self.n() as u64
     }
 
     /// Hash of every field, flags included, and of [`ARITHMETIC_VERSION`].
@@ -323,6 +384,23 @@ fn log2_product(primes: &[u64]) -> f64 {
     primes.iter().map(|&p| (p as f64).log2()).sum()
 }
 
+fn level_facts(towers: &[u64], pool: &Pool, digit_of: &[usize]) -> Vec<LevelFacts> {
+    let digits = |set: &[TowerIdx]| {
+        let mut all: Vec<usize> = set.iter().map(|tower| digit_of[usize::from(tower.0)]).collect();
+        all.dedup();
+        all
+    };
+    let mut is_held = vec![false; towers.len()];
+    let facts = pool.levels.iter().map(|set| {
+        set.iter().for_each(|tower| is_held[usize::from(tower.0)] = true);
+        let held: Vec<TowerIdx> =
+            (0..towers.len() as u16).map(TowerIdx).filter(|tower| is_held[usize::from(tower.0)]).collect();
+        let log2_q = set.iter().map(|tower| (towers[usize::from(tower.0)] as f64).log2()).sum();
+        LevelFacts { log2_q, digits: digits(set), held_digits: digits(&held), held }
+    });
+    facts.collect()
+}
+
 fn fingerprint(spec: &ParamsSpec) -> Fingerprint {
     let mut hasher = blake3::Hasher::new_derive_key(&format!("fhec {ARITHMETIC_VERSION} parameters"));
     let mut word = |value: u64| {
@@ -336,6 +414,16 @@ fn fingerprint(spec: &ParamsSpec) -> Fingerprint {
     word(spec.digit_size as u64);
     word(u64::from(spec.insecure));
     word(u64::from(spec.toy));
+    // A chain without a pool has the fingerprint that it had before there were pools.
+    if let Some(pool) = &spec.pool {
+        word(pool.levels.len() as u64);
+        for set in &pool.levels {
+            word(set.len() as u64);
+            set.iter().for_each(|tower| word(u64::from(tower.0)));
+        }
+        word(pool.digits.len() as u64);
+        pool.digits.iter().for_each(|&size| word(u64::from(size)));
+    }
     Fingerprint(*hasher.finalize().as_bytes())
 }
 

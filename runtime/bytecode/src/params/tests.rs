@@ -5,7 +5,7 @@ use super::*;
 fn spec(log_n: u32) -> ParamsSpec {
     let towers = ntt_primes_near(2f64.powi(30), log_n, 2, &[]).unwrap();
     let special_primes = ntt_primes_near(2f64.powi(31), log_n, 1, &towers).unwrap();
-    ParamsSpec { log_n, towers, special_primes, digit_size: 1, insecure: false, toy: false }
+    ParamsSpec { log_n, towers, special_primes, digit_size: 1, pool: None, insecure: false, toy: false }
 }
 
 /// Towers and one special prime whose product has close to `bits` bits, from either side.
@@ -18,7 +18,15 @@ fn spec_of_bits(log_n: u32, bits: f64) -> ParamsSpec {
         primes.extend(ntt_primes_near(target, log_n, 1, &primes).unwrap());
     }
     let special_primes = primes.split_off(n_primes - 1);
-    ParamsSpec { log_n, towers: primes, special_primes, digit_size: 1, insecure: false, toy: false }
+    ParamsSpec {
+        log_n,
+        towers: primes,
+        special_primes,
+        digit_size: 1,
+        pool: None,
+        insecure: false,
+        toy: false,
+    }
 }
 
 #[test]
@@ -83,6 +91,113 @@ fn digit_size_is_bounded_by_the_chain() {
     }
 }
 
+/// Six towers, two of them small, in five levels; the levels below the highest are no prefixes.
+fn pool_spec(log_n: u32, bits: f64) -> ParamsSpec {
+    let special_primes = ntt_primes_near(2f64.powi(45), log_n, 1, &[]).unwrap();
+    let mut towers: Vec<u64> = Vec::new();
+    for small in [25.0, 31.0] {
+        let taken = [&towers[..], &special_primes].concat();
+        towers.extend(ntt_primes_near(f64::exp2(small), log_n, 1, &taken).unwrap());
+    }
+    let n_large = ((bits - 101.0) / 50.0).ceil() as usize;
+    for left in (1..=n_large).rev() {
+        let taken = [&towers[..], &special_primes].concat();
+        let target = 2f64.powf((bits - log2_product(&taken)) / left as f64);
+        towers.extend(ntt_primes_near(target, log_n, 1, &taken).unwrap());
+    }
+    let n = towers.len() as u16;
+    let set = |indices: &[u16]| indices.iter().copied().map(TowerIdx).collect::<Vec<_>>();
+    let levels =
+        vec![set(&[2]), set(&[0, 1, 3]), (2..n).map(TowerIdx).collect(), (0..n).map(TowerIdx).collect()];
+    let pool = Some(Pool { levels, digits: vec![2, n - 2] });
+    let digit_size = usize::from(n - 2).max(2);
+    ParamsSpec { log_n, towers, special_primes, digit_size, pool, insecure: false, toy: false }
+}
+
+#[test]
+fn security_is_judged_by_all_towers_of_a_pool() {
+    for log_n in 14..=16 {
+        let cap = f64::from(security_cap(log_n).unwrap());
+        let below = Params::new(pool_spec(log_n, cap - 0.9)).unwrap();
+        assert!(
+            below.is_secure() && (cap - below.log2_pq() - 0.9).abs() < 0.1,
+            "{log_n}: {}",
+            below.log2_pq()
+        );
+        let above = pool_spec(log_n, cap + 0.9);
+        let error = Params::new(above.clone()).unwrap_err();
+        assert!(matches!(error, ParamsError::Insecure { .. }), "{log_n}: {error}");
+        // No ciphertext has all towers any more, but the keys still do.
+        let mut without_top = above.clone();
+        without_top.pool.as_mut().unwrap().levels.pop();
+        let error = Params::new(without_top).unwrap_err();
+        assert!(matches!(error, ParamsError::Insecure { .. }), "{log_n}: {error}");
+        assert!(!Params::new(ParamsSpec { insecure: true, ..above }).unwrap().is_secure());
+    }
+}
+
+#[test]
+fn ill_formed_pools_are_refused() {
+    let check = |change: &dyn Fn(&mut Pool), expected: &str| {
+        let mut spec = pool_spec(14, 400.0);
+        change(spec.pool.as_mut().unwrap());
+        assert_eq!(Params::new(spec).unwrap_err().to_string(), expected);
+    };
+    Params::new(pool_spec(14, 400.0)).unwrap();
+    check(&|pool| pool.levels.clear(), "0 levels in a pool, need 1 to 256");
+    check(
+        &|pool| pool.levels[1].clear(),
+        "the towers of level L1 are none, not ascending or beyond the pool",
+    );
+    check(
+        &|pool| pool.levels[1].reverse(),
+        "the towers of level L1 are none, not ascending or beyond the pool",
+    );
+    check(
+        &|pool| pool.levels[1].push(TowerIdx(8)),
+        "the towers of level L1 are none, not ascending or beyond the pool",
+    );
+    check(
+        &|pool| pool.levels.swap(1, 2),
+        "the modulus of level L2 is not larger than that of the level below",
+    );
+    let idle = |pool: &mut Pool| pool.levels.iter_mut().for_each(|set| set.retain(|tower| tower.0 != 1));
+    check(&idle, "no level has tower 1");
+    check(&|pool| pool.digits[0] = 1, "digits of [1, 6] towers for 8, the largest said to be 6");
+    check(&|pool| pool.digits = vec![4, 4], "digits of [4, 4] towers for 8, the largest said to be 6");
+    check(&|pool| pool.digits.push(0), "digits of [2, 6, 0] towers for 8, the largest said to be 6");
+}
+
+#[test]
+fn a_level_of_a_pool_has_its_towers_digits_and_keys() {
+    let params = Params::new(pool_spec(14, 400.0)).unwrap();
+    assert_eq!((params.max_level(), params.n_towers(Level(1)), params.n_digits(Level(1))), (Level(3), 3, 2));
+    assert_eq!((params.n_digits(Level(0)), params.digits(Level(0))), (1, &[1][..]));
+    // A key up to level 1 has the tower of level 0, which level 1 has not.
+    assert_eq!(params.held(Level(1)), [0, 1, 2, 3].map(TowerIdx));
+    assert_eq!(params.held(Level(3)).len(), 8);
+    let bits = params.primes(Level(1)).iter().map(|&q| (q as f64).log2()).sum::<f64>();
+    assert_eq!(params.log2_q_at(Level(1)), bits);
+    let poly = |primes: &[u64]| primes.iter().map(|&q| residue_bits(q) * 2048).sum::<usize>();
+    assert_eq!(params.key_bytes(Level(1)), (2 * 2 * poly(&params.key_primes(Level(1)))) as u64);
+}
+
+#[test]
+fn ways_down_a_pool_keep_account_of_the_scale() {
+    let params = Params::new(pool_spec(14, 400.0)).unwrap();
+    let scale = crate::Scale::from_log2(200.0);
+    let rescale = params.rescale(Level(2), Level(1)).unwrap();
+    assert_eq!((rescale.added.len(), rescale.divided.len(), rescale.factor), (2, 5, 1.0));
+    let lost = params.log2_q_at(Level(2)) - params.log2_q_at(Level(1));
+    assert!((scale.log2() - rescale.rescaled(&params, scale).log2() - lost).abs() < 1e-9);
+    // A drop divides by no more than it takes to keep the scale.
+    let drop = params.drop(Level(2), Level(1)).unwrap();
+    assert_eq!((drop.added.len(), drop.divided.len()), (2, 2));
+    assert!((scale.log2() - drop.rescaled(&params, scale).log2()).abs() < 1e-6);
+    assert_eq!(params.drop(Level(3), Level(1)), None);
+    assert_eq!((params.rescale(Level(1), Level(2)), params.rescale(Level(9), Level(1))), (None, None));
+}
+
 #[test]
 fn fingerprint_sees_every_field() {
     let base = ParamsSpec { toy: true, ..spec(12) };
@@ -92,9 +207,16 @@ fn fingerprint_sees_every_field() {
     variants.push(ParamsSpec { digit_size: 2, ..base.clone() });
     variants.push(ParamsSpec { towers: vec![base.towers[0]], ..base.clone() });
     variants.push(ParamsSpec { towers: base.towers.iter().rev().copied().collect(), ..base.clone() });
+    let first = |n: u16| (0..n).map(TowerIdx).collect::<Vec<_>>();
+    let pool = |levels: Vec<Vec<TowerIdx>>| ParamsSpec {
+        pool: Some(Pool { levels, digits: vec![1, 1] }),
+        ..base.clone()
+    };
+    variants.push(pool(vec![first(1), first(2)]));
+    variants.push(pool(vec![vec![TowerIdx(1)], first(2)]));
     let prints: std::collections::BTreeSet<_> =
         variants.into_iter().map(|spec| Params::new(spec).unwrap().fingerprint()).collect();
-    assert_eq!(prints.len(), 6);
+    assert_eq!(prints.len(), 8);
 }
 
 #[test]

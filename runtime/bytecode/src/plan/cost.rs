@@ -84,10 +84,10 @@ impl CostModel {
     /// Step costs at a level.
     pub fn at(&self, params: &Params, level: Level) -> StepCosts {
         let n = params.n() as f64;
-        let towers = level.n_towers() as f64;
+        let towers = params.n_towers(level) as f64;
         let special = params.special_primes().len() as f64;
         let digits = params.n_digits(level) as f64;
-        let digit_towers = params.digit_size() as f64;
+        let digit_towers = towers / digits;
         let all = towers + special;
         let per = |ns: f64| ns * n * 1e-9;
         let ntt = per(self.ntt_ns) * f64::from(params.log_n());

@@ -12,7 +12,15 @@ use std::collections::BTreeSet;
 fn costs(level: u16) -> StepCosts {
     let towers = ntt_primes_near(2f64.powi(38), 15, 20, &[]).unwrap();
     let special_primes = ntt_primes_near(2f64.powi(40), 15, 2, &towers).unwrap();
-    let spec = ParamsSpec { log_n: 15, towers, special_primes, digit_size: 2, insecure: false, toy: false };
+    let spec = ParamsSpec {
+        log_n: 15,
+        towers,
+        special_primes,
+        digit_size: 2,
+        pool: None,
+        insecure: false,
+        toy: false,
+    };
     CostModel::default().at(&Params::new(spec).unwrap(), Level(level))
 }
 

@@ -80,8 +80,9 @@ impl<'a> Evaluator<'a> {
         check_scales(a.scale, b.scale)?;
         self.check_plain(a, b)?;
         let mut sum = a.clone();
-        let ring = self.context.ring();
+        let (ring, basis, own) = (self.context.ring(), self.context.basis(a.level), b.basis());
         ring.for_each_tower(&mut sum.polys[0], |tower, i, sum| {
+            let i = own.q.rank(basis.q.nth(i));
             tower.kernels.add_assign(sum, &b.expanded_tower(ring.n(), i));
         });
         Ok(sum)
@@ -129,8 +130,11 @@ impl<'a> Evaluator<'a> {
     }
 
     fn check_plain(&self, a: &Ciphertext, b: &Plaintext) -> Result<(), CkksError> {
-        let (expected, found) = (a.level.n_towers(), b.basis().n_q);
-        if found >= expected { Ok(()) } else { Err(CkksError::PlaintextBasis { expected, found }) }
+        let (expected, found) = (self.context.basis(a.level), b.basis());
+        if expected.q.is_subset(found.q) {
+            return Ok(());
+        }
+        Err(CkksError::PlaintextBasis { expected: expected.n_q(), found: found.n_q() })
     }
 }
 

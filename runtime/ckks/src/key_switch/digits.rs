@@ -16,14 +16,12 @@ pub(crate) struct Digits<'a> {
 
 /// Decomposes a polynomial at `level`.
 pub(crate) fn decompose<'a>(context: &Context, level: Level, c: &'a Poly<NttForm>) -> Digits<'a> {
-    let n_q = level.n_towers();
-    let size = context.params().digit_size();
-    let lifted = (0..context.params().n_digits(level))
-        .into_par_iter()
+    let lifted = context
+        .digits(level)
+        .par_iter()
         .map(|digit| {
-            let towers = digit * size..((digit + 1) * size).min(n_q);
-            let x: Vec<&[u64]> = towers.map(|i| c.tower(i)).collect();
-            context.digit(digit, n_q).lift(context.ring(), &x)
+            let x: Vec<&[u64]> = digit.positions.iter().map(|&i| c.tower(i)).collect();
+            digit.converter.lift(context.ring(), &x)
         })
         .collect();
     Digits { level, c, lifted }
@@ -48,16 +46,16 @@ impl Digits<'_> {
         scratch: &'s mut [u64],
     ) -> Vec<TowerDigit<'s>> {
         let ring = context.ring();
-        let (n_q, size) = (self.level.n_towers(), context.params().digit_size());
         let target = ring.tower_index(context.key_basis(self.level), i);
+        let tables = context.digits(self.level);
         let digits = self.lifted.iter().zip(scratch.chunks_exact_mut(ring.n())).enumerate();
         digits
             .map(|(digit, (lifted, words))| {
-                if i < n_q && i / size == digit {
+                if tables[digit].positions.contains(&i) {
                     return TowerDigit::Residues(self.c.tower(i));
                 }
                 let mut ahead = self.lifted.get(digit + 1).map_or_else(Ahead::nothing, Lifted::ahead);
-                let begun = context.digit(digit, n_q).begin(ring, lifted, target, words, &mut ahead);
+                let begun = tables[digit].converter.begin(ring, lifted, target, words, &mut ahead);
                 TowerDigit::Begun { begun, words, doubles: false }
             })
             .collect()

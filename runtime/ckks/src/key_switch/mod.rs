@@ -18,7 +18,7 @@ pub(super) use digits::{Digits, decompose};
 use super::Context;
 use super::keys::KeySwitchKey;
 use fhe_ring::scalar::End;
-use fhe_ring::{Ahead, Automorphism, Basis, Buffer, Lifted, NttForm, Poly};
+use fhe_ring::{Ahead, Automorphism, Basis, Buffer, Lifted, NttForm, Poly, TowerSet};
 
 /// Both halves of a ciphertext over some basis.
 pub(super) type Halves = [Poly<NttForm>; 2];
@@ -63,14 +63,16 @@ impl KeySwitch<'_> {
         let ring = self.context.ring();
         let (n, level) = (ring.n(), self.digits.level());
         // What a division by P subtracts comes from the special primes.
-        let special = Basis { n_q: 0, n_special: self.context.key_basis(level).n_special };
-        let rests = self.by_tower(special, |i, mut rests| self.products(level.n_towers() + i, &mut rests));
+        let basis = self.context.basis(level);
+        let special = Basis { q: TowerSet::default(), n_special: ring.n_special() };
+        let rests = self.by_tower(special, |i, mut rests| self.products(basis.n_q() + i, &mut rests));
         let lift = |rest: &Poly<NttForm>| {
             let x: Vec<&[u64]> = rest.data().chunks_exact(n).collect();
             self.context.special().lift(ring, &x)
         };
         let rests: Vec<Lifted> = rests.as_flattened().par_iter().map(lift).collect();
-        self.by_tower(self.context.basis(level), |i, results| {
+        self.by_tower(basis, |i, results| {
+            let index = ring.tower_index(basis, i);
             let mut sums = Buffer::unset(2 * self.switches.len() * n);
             let mut halves: Vec<[&mut [u64]; 2]> =
                 sums.chunks_exact_mut(2 * n).map(|sums| sums.split_at_mut(n).into()).collect();
@@ -78,8 +80,8 @@ impl KeySwitch<'_> {
             let outs = results.into_iter().flatten().zip(sums.chunks_exact(n)).zip(&rests);
             for (at, ((out, a), rest)) in outs.enumerate() {
                 let ahead = rests.get(at + 1).map_or_else(Ahead::nothing, Lifted::ahead);
-                let end = End::Divided { a, w: self.context.p_inv(i) };
-                self.context.special().forward(ring, rest, i, out, end, ahead);
+                let end = End::Divided { a, w: self.context.p_inv(index) };
+                self.context.special().forward(ring, rest, index, out, end, ahead);
             }
         })
     }
@@ -114,13 +116,14 @@ pub(super) fn by_tower<'a>(
 /// Divides by P and rounds: from the key basis of `level` to its towers.
 pub(super) fn mod_down(context: &Context, level: Level, poly: &Poly<NttForm>) -> Poly<NttForm> {
     let ring = context.ring();
-    let (basis, n_q) = (context.key_basis(level), level.n_towers());
-    let x: Vec<&[u64]> = (n_q..basis.len()).map(|i| poly.tower(i)).collect();
+    let basis = context.key_basis(level);
+    let x: Vec<&[u64]> = (basis.n_q()..basis.len()).map(|i| poly.tower(i)).collect();
     let lifted = context.special().lift(ring, &x);
     let mut out = ring.unset(context.basis(level));
     ring.for_each_tower(&mut out, |_, i, out| {
-        let end = End::Divided { a: poly.tower(i), w: context.p_inv(i) };
-        context.special().forward(ring, &lifted, i, out, end, Ahead::nothing());
+        let index = ring.tower_index(basis, i);
+        let end = End::Divided { a: poly.tower(i), w: context.p_inv(index) };
+        context.special().forward(ring, &lifted, index, out, end, Ahead::nothing());
     });
     out
 }

@@ -7,14 +7,15 @@ use fhe_bytecode::Level;
 use super::{First, KeySwitch, Switch};
 use crate::Context;
 use fhe_ring::scalar::{PackedTerm, Start};
-use fhe_ring::{Ahead, Buffer, Packed, Tower};
+use fhe_ring::{Ahead, Basis, Buffer, Packed, Tower};
 
 impl KeySwitch<'_> {
     /// Both halves of Σ digitⱼ·keyⱼ in the tower at position `i` of the key basis, into `sums` for each key.
     pub(super) fn products(&self, i: usize, sums: &mut [[&mut [u64]; 2]]) {
         let ring = self.context.ring();
         let (n, level) = (ring.n(), self.digits.level());
-        let tower = ring.tower(self.context.key_basis(level), i);
+        let basis = self.context.key_basis(level);
+        let tower = ring.tower(basis, i);
         let (size, end) = (tower.ntt.piece(), tower.kernels.packed_end());
         let targets: Vec<Vec<usize>> =
             self.switches.iter().map(|switch| switch.targets(n / size, size)).collect();
@@ -28,13 +29,13 @@ impl KeySwitch<'_> {
             let keys: Vec<Vec<[Packed<'_>; 2]>> = self
                 .switches
                 .iter()
-                .map(|switch| switch.keys(digits.len(), (level, i), range.clone()))
+                .map(|switch| switch.keys(self.context, (level, i), range.clone()))
                 .collect();
             // The first key is needed next.
             let bytes = keys.iter().take(1).flatten().flatten().map(Packed::bytes);
             let mut ahead = Ahead::new(bytes);
             digits.iter_mut().for_each(|digit| digit.finish(tower, at, end, &mut ahead));
-            let start = self.first.piece(self.context, (i, level.n_towers()), tower, range.clone(), start);
+            let start = self.first.piece(self.context, (basis, i), tower, range.clone(), start);
             for (((switch, keys), targets), sums) in
                 self.switches.iter().zip(&keys).zip(&targets).zip(&mut *sums)
             {
@@ -65,10 +66,15 @@ impl KeySwitch<'_> {
 
 impl<'a> Switch<'a> {
     /// A piece of the key in one tower: both halves for each digit.
-    fn keys(&self, n_digits: usize, (level, i): (Level, usize), range: Range<usize>) -> Vec<[Packed<'a>; 2]> {
+    fn keys(
+        &self,
+        context: &Context,
+        (level, i): (Level, usize),
+        range: Range<usize>,
+    ) -> Vec<[Packed<'a>; 2]> {
         let key = self.key;
-        let piece = |digit| key.tower(digit, level, i).map(|half| half.piece(range.clone()));
-        (0..n_digits).map(piece).collect()
+        let piece = |digit| key.tower(context, digit, level, i).map(|half| half.piece(range.clone()));
+        (0..context.digits(level).len()).map(piece).collect()
     }
 
     /// For each of so many pieces of the digits, the piece of the result that it goes to.
@@ -82,20 +88,20 @@ impl<'a> Switch<'a> {
 }
 
 impl First<'_> {
-    /// What the sums start from on a piece, in the tower at position `i` of a key basis with `n_q` towers.
+    /// What the sums start from on a piece, in the tower at position `i` of a key basis.
     fn piece<'s>(
         &'s self,
         context: &Context,
-        (i, n_q): (usize, usize),
+        (basis, i): (Basis, usize),
         tower: &Tower,
         range: Range<usize>,
         scratch: &'s mut [u64],
     ) -> Start<'s> {
         match self {
             Self::Sum(sum) => Start::First(&sum.tower(i)[range]),
-            Self::TimesP(poly) if i < n_q => {
+            Self::TimesP(poly) if i < basis.n_q() => {
                 scratch.copy_from_slice(&poly.tower(i)[range]);
-                tower.kernels.mul_scalar_assign(scratch, context.p(i));
+                tower.kernels.mul_scalar_assign(scratch, context.p(basis.q.nth(i)));
                 Start::First(scratch)
             }
             Self::TimesP(_) => Start::Zero,

@@ -39,9 +39,9 @@ fn times_p(context: &Context, input: &Ciphertext, k: usize) -> Poly<NttForm> {
     let basis = context.key_basis(input.level);
     let mut out = context.ring().unset(basis);
     context.ring().for_each_tower(&mut out, |tower, i, out| {
-        if i < basis.n_q {
+        if i < basis.n_q() {
             out.copy_from_slice(input.polys[k].tower(i));
-            tower.kernels.mul_scalar_assign(out, context.p(i));
+            tower.kernels.mul_scalar_assign(out, context.p(basis.q.nth(i)));
         } else {
             out.fill(0);
         }

@@ -11,7 +11,7 @@ use crate::ciphertext::Ciphertext;
 use crate::key_switch::{Halves, by_tower};
 use crate::{CkksError, Context, Rotation, RotationKeys};
 use fhe_ring::scalar::{Start, Term};
-use fhe_ring::{Buffer, Tower};
+use fhe_ring::{Buffer, Ring};
 
 /// Transformed diagonals that meet one inner product; more would leave the second cache.
 const BATCH: usize = 4;
@@ -97,7 +97,7 @@ pub(super) fn check_basis(context: &Context, level: Level, diagonal: &Diagonal) 
         Diagonal::Encoding(_) => return Ok(()),
         Diagonal::Plaintext(plain) => (context.key_basis(level), plain.basis()),
     };
-    let fits = found.n_q >= expected.n_q && found.n_special == expected.n_special;
+    let fits = expected.q.is_subset(found.q) && found.n_special == expected.n_special;
     if fits {
         Ok(())
     } else {
@@ -113,23 +113,15 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// The diagonal in the tower at position `i`, transformed into `scratch` if need be; whether it is in doubles.
-    fn diagonal<'s>(
-        &'s self,
-        tower: &Tower,
-        (i, n_q): (usize, usize),
-        scratch: &'s mut [u64],
-    ) -> (&'s [u64], bool) {
+    /// The diagonal in the tower with index `index`, transformed into `scratch` if need be; whether it is in doubles.
+    fn diagonal<'s>(&'s self, ring: &Ring, index: usize, scratch: &'s mut [u64]) -> (&'s [u64], bool) {
         match self.diagonal {
             Diagonal::Encoding(encoding) => {
                 let out = &mut scratch[..encoding.coeffs.len()];
-                let doubles = encoding.transform_for_products(tower, out);
+                let doubles = encoding.transform_for_products(&ring.towers()[index], out);
                 (out, doubles)
             }
-            Diagonal::Plaintext(plain) => {
-                let above = plain.basis().n_q - n_q;
-                (plain.poly.tower(if i < n_q { i } else { i + above }), false)
-            }
+            Diagonal::Plaintext(plain) => (ring.residues(&plain.poly, index), false),
         }
     }
 }
@@ -151,7 +143,7 @@ fn multiply_accumulate(
     let is_in_round = |group: &usize| round.binary_search_by_key(group, |work| work.group).is_ok();
     let sums = sums.iter_mut().enumerate().filter(|(group, _)| is_in_round(group)).map(|(_, sum)| sum);
     by_tower(sums, n, basis).into_par_iter().enumerate().for_each(|(i, sums)| {
-        let tower = ring.tower(basis, i);
+        let (tower, index) = (ring.tower(basis, i), ring.tower_index(basis, i));
         let mut scratch = Buffer::unset(BATCH * n);
         let mut products = products;
         for ([first, second], &len) in sums.into_iter().zip(&lengths) {
@@ -162,7 +154,7 @@ fn multiply_accumulate(
                     .iter()
                     .zip(scratch.chunks_exact_mut(n))
                     .map(|(product, scratch)| {
-                        let (x, doubles) = product.diagonal(tower, (i, basis.n_q), scratch);
+                        let (x, doubles) = product.diagonal(ring, index, scratch);
                         Term {
                             x,
                             doubles,

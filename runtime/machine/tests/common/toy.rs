@@ -31,7 +31,8 @@ pub(crate) fn paired_toy_program(packing: Packing, pairings: [Pairing; 2]) -> Ch
     let special_primes = ntt_primes_near(2f64.powi(50), log_n, 1, &towers).unwrap();
     let (q1, q2) = (towers[1], towers[2]);
     let slots = 1 << (log_n - 1);
-    let params = ParamsSpec { log_n, towers, special_primes, digit_size: 1, insecure: false, toy: true };
+    let params =
+        ParamsSpec { log_n, towers, special_primes, digit_size: 1, pool: None, insecure: false, toy: true };
 
     let mut constants = Constants::default();
     let conv = constants.push(Tensor::dense(vec![3, 2, 3, 3], values(54, 0)));

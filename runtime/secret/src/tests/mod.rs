@@ -18,6 +18,7 @@ fn context() -> Arc<Context> {
         towers: vec![1_125_899_904_679_937, 274_876_334_081, 1_152_921_504_606_584_833],
         special_primes: vec![140_737_487_306_753],
         digit_size: 1,
+        pool: None,
         insecure: true,
         toy: true,
     });

@@ -13,6 +13,7 @@ fn params() -> Params {
         towers: vec![1_125_899_904_679_937, 274_876_334_081, 1_152_921_504_606_584_833],
         special_primes: vec![140_737_487_306_753, 70_368_743_587_841],
         digit_size: 2,
+        pool: None,
         insecure: true,
         toy: true,
     })

@@ -8,8 +8,8 @@ mod operations;
 
 use std::sync::Arc;
 
-use fhe_bytecode::ParamsSpec;
 use fhe_bytecode::params::ntt_primes_near;
+use fhe_bytecode::{ParamsSpec, Pool, TowerIdx};
 
 use fhe_ckks::*;
 use fhe_ring::kernels::Instructions;
@@ -19,7 +19,32 @@ use fhe_secret::{SecretKey, SeedSource};
 fn toy_params(log_n: u32, n_towers: usize, bits: u32, n_special: usize, digit_size: usize) -> Params {
     let towers = ntt_primes_near(2f64.powi(bits as i32), log_n, n_towers, &[]).unwrap();
     let special_primes = ntt_primes_near(2f64.powi(bits as i32 + 2), log_n, n_special, &towers).unwrap();
-    Params::new(ParamsSpec { log_n, towers, special_primes, digit_size, insecure: true, toy: true }).unwrap()
+    Params::new(ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size,
+        pool: None,
+        insecure: true,
+        toy: true,
+    })
+    .unwrap()
+}
+
+/// Four towers of 48 bits and two small ones: levels of 71, 96, 149, 167 and 245 bits, the third of which has a tower that the
+/// fourth lacks, and the first one that the second lacks.
+fn toy_pool(log_n: u32) -> Params {
+    let mut towers = ntt_primes_near(2f64.powi(48), log_n, 4, &[]).unwrap();
+    for bits in [23, 30] {
+        towers.extend(ntt_primes_near(2f64.powi(bits), log_n, 1, &towers).unwrap());
+    }
+    let special_primes = ntt_primes_near(2f64.powi(49), log_n, 2, &towers).unwrap();
+    let set = |indices: &[u16]| indices.iter().copied().map(TowerIdx).collect();
+    let levels =
+        vec![set(&[0, 4]), set(&[0, 1]), set(&[0, 1, 4, 5]), set(&[0, 1, 2, 4]), set(&[0, 1, 2, 3, 4, 5])];
+    let pool = Some(Pool { levels, digits: vec![2, 2, 2] });
+    let spec = ParamsSpec { log_n, towers, special_primes, digit_size: 2, pool, insecure: true, toy: true };
+    Params::new(spec).unwrap()
 }
 
 /// A context with keys, seeded.

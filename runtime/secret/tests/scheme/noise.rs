@@ -40,16 +40,24 @@ impl Tally {
 
 /// Runs every operation `runs` times with fresh values and compares.
 fn check_operations(params: Params, runs: usize) {
-    let model = NoiseModel::new(&params);
     let level = params.max_level();
+    check_operations_at(params, level, runs);
+}
+
+/// As [`check_operations`], at a level, with keys of the highest.
+fn check_operations_at(params: Params, level: Level, runs: usize) {
+    let model = NoiseModel::new(&params);
+    let top = params.max_level();
     let mut party = Party::new(params);
     let slots = party.context.slots();
-    let relin = party.relin_key(level);
-    let keys = party.rotation_keys(&[1, 2, 4], level);
+    let relin = party.relin_key(top);
+    let keys = party.rotation_keys(&[1, 2, 4], top);
     let (scale, weight_scale) = (Scale::from_log2(SCALE), Scale::from_log2(WEIGHT_SCALE));
     let context = party.context.clone();
     let (evaluator, encoder) = (Evaluator::new(&context), context.encoder());
-    let top = context.params().towers()[level.n_towers() - 1];
+    let lower = level.lower().unwrap();
+    let division = context.params().rescale(level, lower).unwrap();
+    let ratio = Scale::from_log2(100.0).over(division.rescaled(context.params(), Scale::from_log2(100.0)));
     let fresh = model.fresh();
     let mut tallies: std::collections::BTreeMap<&str, Tally> = Default::default();
     for run in 0..runs {
@@ -66,7 +74,9 @@ fn check_operations(params: Params, runs: usize) {
 
         check("fresh", &cx, &x, fresh);
         check("add", &evaluator.add(&cx, &cy).unwrap(), &zip(|a, b| a + b), model.add(fresh, fresh));
-        check("rescale", &evaluator.rescale(&cx).unwrap(), &x, model.rescale(fresh, top));
+        check("rescale", &evaluator.rescale(&cx).unwrap(), &x, model.rescale(fresh, ratio.value()));
+        let rounding = model.drop(level, lower);
+        check("drop", &evaluator.drop_to(&cx, lower).unwrap(), &x, fresh + rounding);
         let plain = encoder.encode(&y, weight_scale, level).unwrap();
         let product = evaluator.mul_plain(&cx, &plain).unwrap();
         check("mul_plain", &product, &zip(|a, b| a * b), model.mul_plain(fresh, message, weight, slots));
@@ -162,11 +172,28 @@ fn noise_of_every_operation_matches_the_estimate_at_small_n() {
 }
 
 #[test]
+fn noise_of_every_operation_matches_the_estimate_in_a_pool() {
+    let params = toy_pool(7);
+    // From level 3 on a rescale adds a tower, level 2 has few of the towers of a key, and level 4 has all of them.
+    for (level, runs) in [(4, 200), (3, 500), (2, 200), (1, 500)] {
+        check_operations_at(params.clone(), Level(level), runs);
+    }
+}
+
+#[test]
 fn key_switching_noise_matches_where_the_key_error_dominates() {
     // Special primes smaller than a digit: the error of the key is not divided away.
     let towers = ntt_primes_near(2f64.powi(40), 7, 4, &[]).unwrap();
     let special_primes = ntt_primes_near(2f64.powi(36), 7, 2, &towers).unwrap();
-    let spec = ParamsSpec { log_n: 7, towers, special_primes, digit_size: 2, insecure: false, toy: true };
+    let spec = ParamsSpec {
+        log_n: 7,
+        towers,
+        special_primes,
+        digit_size: 2,
+        pool: None,
+        insecure: false,
+        toy: true,
+    };
     check_operations(Params::new(spec).unwrap(), 200);
 }
 

@@ -102,7 +102,7 @@ fn products_with_plaintexts_periodic_ones_and_scalars_multiply() {
         let evaluator = Evaluator::new(&party.context);
         for period in [slots, slots / 2, slots / 4, 1] {
             let y = vector(period, 2);
-            let prime = Scale::new(party.context.params().towers()[level.n_towers() - 1] as f64).unwrap();
+            let prime = Scale::new(party.context.params().towers()[usize::from(level.0)] as f64).unwrap();
             let plain = party.context.encoder().encode(&y, prime, level).unwrap();
             let product = evaluator.mul_plain(&cx, &plain).unwrap();
             let mut assigned = cx.clone();
@@ -259,17 +259,26 @@ fn residues_survive_disassembly_and_bad_ones_are_refused() {
 
 #[test]
 fn all_kernels_and_thread_counts_give_the_same_bits() {
+    check_bits(&toy_params(9, 5, 44, 2, 2));
+    check_bits(&toy_pool(9));
+}
+
+/// Product, rescales, drop and rotation give the same bits with every kernel and any number of threads.
+fn check_bits(params: &Params) {
     let run = |instructions, threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let mut party = Party::with_instructions(toy_params(9, 5, 44, 2, 2), instructions);
+            let mut party = Party::with_instructions(params.clone(), instructions);
             let level = party.max_level();
             let (relin, keys) = (party.relin_key(level), party.rotation_keys(&[3], level));
             let x = party.encrypt(&vector(256, 1), scale(), level);
             let evaluator = Evaluator::new(&party.context);
             let square = evaluator.relinearize(&evaluator.square(&x).unwrap(), &relin).unwrap();
             let rescaled = evaluator.rescale(&square).unwrap();
-            evaluator.rotate(&rescaled, Rotation::new(3, &party.context), &keys).unwrap()
+            let dropped = evaluator.drop_to(&rescaled, rescaled.level().lower().unwrap()).unwrap();
+            let lower = evaluator.rescale(&dropped).unwrap();
+            [rescaled, dropped, lower]
+                .map(|x| evaluator.rotate(&x, Rotation::new(3, &party.context), &keys).unwrap())
         })
     };
     let reference = run(Instructions::Scalar, 1);

@@ -30,8 +30,15 @@ impl Set {
         let special_primes = ntt_primes_below(self.special_bits, self.log_n, self.n_special, &towers)
             .map_err(|e| e.to_string())?;
         let digit_size = self.n_special;
-        let spec =
-            ParamsSpec { log_n: self.log_n, towers, special_primes, digit_size, insecure: true, toy: false };
+        let spec = ParamsSpec {
+            log_n: self.log_n,
+            towers,
+            special_primes,
+            digit_size,
+            pool: None,
+            insecure: true,
+            toy: false,
+        };
         Params::new(spec).map_err(|e| e.to_string())
     }
 

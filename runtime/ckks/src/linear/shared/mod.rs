@@ -18,7 +18,7 @@ use super::{Diagonal, LinearPlan, PlaintextSource};
 use crate::key_switch::{Digits, Halves, decompose};
 use crate::{Ciphertext, CkksError, Context, Rotation, RotationKeys};
 use fhe_ring::shared::{STRIP, SharedKernel};
-use fhe_ring::{Basis, Buffer, Tower};
+use fhe_ring::{Buffer, Ring};
 use job::Job;
 use piece::{Input, PieceWork, Scratch, Spare, Step};
 
@@ -76,17 +76,18 @@ pub(super) fn inner_sums(
     for (i, targets) in targets.chunks_exact_mut(n_pieces).enumerate() {
         let tower = ring.tower(basis, i);
         let kernel = tower.shared.as_ref().ok_or(CkksError::Plan("no kernel for shared diagonals"))?;
-        let plains = words.of_tower(&diagonals, basis, i, tower, kernel);
+        let index = ring.tower_index(basis, i);
+        let plains = words.of_tower(&diagonals, ring, index, kernel);
         let inputs: Vec<Input<'_>> = inputs
             .par_iter()
             .zip(&digits)
             .zip(&mut buffers)
             .map(|((ciphertext, digits), buffer)| {
                 let (first, rest) = buffer.split_at_mut(n);
-                let is_tower = i < level.n_towers();
+                let is_tower = i < basis.n_q();
                 if is_tower {
                     first.copy_from_slice(ciphertext.polys[0].tower(i));
-                    tower.kernels.mul_scalar_assign(first, context.p(i));
+                    tower.kernels.mul_scalar_assign(first, context.p(index));
                 }
                 let digits =
                     digits.as_ref().map_or_else(Vec::new, |digits| digits.transform(context, i, rest));
@@ -96,13 +97,14 @@ pub(super) fn inner_sums(
         let steps: Vec<Step<'_>> = steps
             .iter()
             .map(|(key, automorphism)| Step {
-                keys: (0..n_digits).map(|digit| key.tower(digit, level, i)).collect(),
+                keys: (0..n_digits).map(|digit| key.tower(context, digit, level, i)).collect(),
                 automorphism,
             })
             .collect();
         let work = PieceWork {
             context,
             i,
+            index,
             tower,
             kernel,
             job: &job,
@@ -173,13 +175,12 @@ impl Words {
         Self { places, words }
     }
 
-    /// Fills in tower `i` of `basis`.
+    /// Fills in the tower with index `index`.
     fn of_tower(
         &mut self,
         diagonals: &[Diagonal],
-        basis: Basis,
-        i: usize,
-        tower: &Tower,
+        ring: &Ring,
+        index: usize,
         kernel: &SharedKernel,
     ) -> Vec<&[u64]> {
         let mut rest: &mut [u64] = &mut self.words;
@@ -191,11 +192,8 @@ impl Words {
         }
         diagonals.par_iter().zip(parts).for_each(|(diagonal, out)| {
             match diagonal {
-                Diagonal::Encoding(encoding) => encoding.transform_tower(tower, out),
-                Diagonal::Plaintext(plain) => {
-                    let above = plain.basis().n_q - basis.n_q;
-                    out.copy_from_slice(plain.poly.tower(if i < basis.n_q { i } else { i + above }));
-                }
+                Diagonal::Encoding(encoding) => encoding.transform_tower(&ring.towers()[index], out),
+                Diagonal::Plaintext(plain) => out.copy_from_slice(ring.residues(&plain.poly, index)),
             }
             kernel.to_words(out);
         });

@@ -30,7 +30,10 @@ pub(super) struct Input<'a> {
 /// One tower of the work.
 pub(super) struct PieceWork<'a> {
     pub(super) context: &'a Context,
+    /// Position of the tower in the key basis.
     pub(super) i: usize,
+    /// Its index in the ring.
+    pub(super) index: usize,
     pub(super) tower: &'a Tower,
     pub(super) kernel: &'a SharedKernel,
     pub(super) job: &'a Job,
@@ -130,7 +133,7 @@ impl PieceWork<'_> {
         let range = piece * self.size..(piece + 1) * self.size;
         out[0].copy_from_slice(&first[range.clone()]);
         out[1].copy_from_slice(&input.ciphertext.polys[1].tower(self.i)[range]);
-        self.tower.kernels.mul_scalar_assign(&mut out[1], self.context.p(self.i));
+        self.tower.kernels.mul_scalar_assign(&mut out[1], self.context.p(self.index));
     }
 
     /// Writes out the pieces of the keys that rotations into a piece read; true says that they are doubles.
