@@ -1,8 +1,8 @@
 //! A discrete-event simulation of machines that keep keys.
 //!
-//! A client has a machine of its own by the hash of its key. Its jobs wait there; when too many do and another machine is idle, that one
-//! helps. A machine that does not have a client's keys reads them first, and the least recently used leave for them. Evaluations take
-//! the same time each; arrivals are independent.
+//! A client has a machine of its own by the hash of its key. Its jobs wait there; when too many do and another machine is idle,
+//! that one helps. A machine that does not have a client's keys reads them first, and the least recently used leave for them.
+//! Evaluations take the same time each; arrivals are independent.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

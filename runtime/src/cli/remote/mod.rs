@@ -1,7 +1,7 @@
 //! `fhe-run remote`: the client of a server, from the interface to the classes.
 //!
-//! Keys are made once for a program and kept in the user's folder; the server gets the evaluation keys once, and an encrypted input for
-//! every sample. What comes back is compared with what was asked before it is decrypted.
+//! Keys are made once for a program and kept in the user's folder; the server gets the evaluation keys once, and an encrypted
+//! input for every sample. What comes back is compared with what was asked before it is decrypted.
 
 mod args;
 mod error;
