@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn empty_structures_are_counted_before_they_are_decoded() {
-        let nodes = [0x0a, 0x00].repeat(100_000);
+        let nodes = [0x0a, 0x00].repeat(1_000_000);
         let training = field(2, &nodes);
         // A graph (7) of empty nodes, and the same as the algorithm (2) of a training (20).
         let mut hidden = vec![0xa2, 0x01];
