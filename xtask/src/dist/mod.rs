@@ -11,7 +11,7 @@ use crate::workspace;
 
 /// The commands, and the packages that have them.
 const COMMANDS: [&str; 2] = ["fhec", "fhe-run"];
-const PACKAGES: [&str; 2] = ["fhec", "fhe-runtime"];
+const PACKAGES: [&str; 2] = ["fhec-command", "fhe-runtime"];
 /// Shells that completions are made for.
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 /// What of the repository goes along.
