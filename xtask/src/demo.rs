@@ -39,7 +39,8 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
         );
     }
     let begin = Instant::now();
-    step("cargo", &["build", "--release", "--package", "fhec-command", "--package", "fhe-runtime"])?;
+    // With the features of the whole workspace, so that the tests find it built.
+    step("cargo", &["build", "--release", "--workspace", "--bin", "fhec", "--bin", "fhe-run"])?;
     println!(
         "Built after {:.0} s. Now the model: from ONNX to a program for encrypted pictures.\n",
         begin.elapsed().as_secs_f64()

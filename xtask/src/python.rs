@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::workspace;
+use crate::{lab, workspace};
 
 const FOLDER: &str = "runtime/python";
 /// What building and testing need; pinned below by what the package supports, not by a lock.
@@ -85,7 +85,7 @@ impl Environment {
         if !is_there.is_ok_and(|status| status.success()) {
             return Err(format!("`{system}` is no Python from 3.11 on (set PYTHON to name one)"));
         }
-        let out = target().join("python");
+        let out = lab::target().join("python");
         let folder = out.join("venv");
         let python = folder.join("bin").join("python");
         let quiet = |program: &Path, args: &[&str]| match Command::new(program).args(args).output() {
@@ -128,9 +128,4 @@ impl Environment {
             .find(|path| path.extension().is_some_and(|e| e == "whl"))
             .ok_or_else(|| io::Error::other("maturin wrote no wheel"))
     }
-}
-
-/// The folder that cargo builds in.
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), PathBuf::from)
 }
