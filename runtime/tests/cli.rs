@@ -232,7 +232,7 @@ fn error_beyond_the_predicted_one_ends_with_exit_code_1() {
     std::fs::write(folder.path("bold.fhebc"), codec::encode(&promising(Packing::Packed, 1e-30))).unwrap();
     let told = "the program promises at most 1.00e-30";
     folder.fails("demo bold.fhebc in.csv --insecure", 1, told);
-    folder.fails("bench bold.fhebc --runs 1 --warmup 0 --insecure", 1, "run 1 of 1 is not right");
+    folder.fails("bench bold.fhebc in.csv --runs 1 --warmup 0 --insecure", 1, "run 1 of 1 is not right");
     let infer = "infer bold.fhebc in.csv --index 0..2 --insecure";
     folder.fails(&format!("{infer} --check"), 1, "2 of 2 results differ, first that of input 0");
     // Results are printed all the same, and without the flag nobody asked.
