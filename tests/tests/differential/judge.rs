@@ -116,17 +116,15 @@ pub(crate) fn judge(drawn: &Drawn, rings: Rings) -> Verdict {
     Verdict::Evaluated { log_n: tried.program.params().log_n(), evaluations }
 }
 
-/// One input that was calibrated on, if there are any, one or two like it, one beyond that and one far beyond.
+/// One input that was calibrated on, if there are any, two like it, one beyond that and one far beyond.
 fn inputs(drawn: &Drawn) -> Vec<(Place, Vec<f64>)> {
     let scaled = |place: Place, input: &Vec<f64>| {
         (place, input.iter().map(|x| f64::from((x * place.factor()) as f32)).collect())
     };
-    let first = match drawn.calibration.as_ref().and_then(|all| all.first()) {
-        Some(input) => scaled(Place::Calibrated, input),
-        None => scaled(Place::Like, &drawn.fresh[0]),
-    };
-    let others = [(Place::Like, 1), (Place::Beyond, 2), (Place::Far, 0)];
-    std::iter::once(first).chain(others.map(|(place, i)| scaled(place, &drawn.fresh[i]))).collect()
+    let calibrated = drawn.calibration.as_ref().and_then(|all| all.first());
+    let others = [(Place::Like, 0), (Place::Like, 1), (Place::Beyond, 2), (Place::Far, 0)];
+    let first = calibrated.map(|input| scaled(Place::Calibrated, input));
+    first.into_iter().chain(others.map(|(place, i)| scaled(place, &drawn.fresh[i]))).collect()
 }
 
 /// How much more an error inside the network may do to the scores than inside its range: arguments of activations that are

@@ -16,7 +16,7 @@ use fhec_tests::differential::{Limits, Temper};
 use tally::Tally;
 
 /// Networks of either kind in the normal suite: as many as two cores judge within a minute.
-const FEW: u64 = 50;
+const FEW: u64 = 60;
 /// Networks of either kind at toy rings.
 const MANY: u64 = 1000;
 /// Networks of either kind at secure rings.
