@@ -138,7 +138,7 @@ fn the_answer_comes_first_and_fits_a_terminal() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     let first = text.lines().next().unwrap_or_default();
-    assert!(first.starts_with("lenet.onnx needs 5 levels (13 as imported)"), "{first}");
+    assert!(first.starts_with("lenet.onnx needs 5 levels (17 as imported)"), "{first}");
     assert!(
         first.contains("N = 2^") && text.contains("a client uploads") && text.contains("1000 images"),
         "{text}"

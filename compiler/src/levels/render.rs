@@ -82,10 +82,10 @@ fn tables(reports: &[ModelLevels], format: Format, shown: Shown) -> String {
 
 /// What the columns and rows mean, for those who see them for the first time.
 const WORDS: &str = "\
-levels    pieces of modulus that the longest path uses up: more need a larger ring
+levels    pieces of modulus on the longest path: more need a larger ring
 depth     multiplications on the longest path
 ct mults  products of two encrypted numbers, pt mults: with a weight
-none      the model as imported; F: layers fused; R: factors moved to other layers
+none      as imported; F: layers fused; R: factors moved to other layers
 FRT       both, and two multiplications to a level: what `fhec build` builds
 ";
 

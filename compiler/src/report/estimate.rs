@@ -60,13 +60,14 @@ impl Estimate {
         self.core_seconds * 1000.0 / 3600.0 * price_per_core_hour
     }
 
-    /// The costs in words, three lines, or four with a price.
+    /// The costs in words, four lines, or five with a price.
     #[must_use]
     pub fn words(&self, cores: usize, price_per_core_hour: Option<f64>) -> String {
         let bytes = units::bytes;
         let mut text = format!(
             "about {} an image on {} ({} the first time), predicted\n\
-             a client uploads {} of keys once, then {} per image, and gets {} back\n\
+             a client uploads {} of keys once, then {} per image,\n\
+             and gets {} back\n\
              a server needs {} of memory for it, {} to be fast\n",
             units::seconds(self.seconds(cores, false)),
             if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") },
@@ -119,6 +120,6 @@ mod tests {
         ] {
             assert!(words.contains(part), "{words}");
         }
-        assert_eq!(ESTIMATE.words(1, None).lines().count(), 3);
+        assert_eq!(ESTIMATE.words(1, None).lines().count(), 4);
     }
 }
