@@ -8,7 +8,7 @@ use fhe_ring::parallel::*;
 use super::ciphertext::{Encoding, Plaintext};
 use super::fft::Complex;
 use super::{CkksError, Context};
-use fhe_ring::{Basis, Coeff, Modulus, NttForm, Poly, Tower};
+use fhe_ring::{Basis, Coeff, Held, Modulus, NttForm, Poly, Tower};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Shorter periods are repeated up to this many slots; smaller transforms gain nothing.
@@ -154,12 +154,12 @@ impl<'a> Encoder<'a> {
 impl Encoding {
     /// Residues of one tower in NTT form.
     pub(super) fn transform_tower(&self, tower: &Tower, out: &mut [u64]) {
-        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max, false);
+        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max, Held::Integers);
     }
 
-    /// As [`Encoding::transform_tower`], but only for inner products; true says that the result is in doubles.
-    pub(super) fn transform_for_products(&self, tower: &Tower, out: &mut [u64]) -> bool {
-        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max, true)
+    /// As [`Encoding::transform_tower`], but only for inner products, in the form that this gives.
+    pub(super) fn transform_for_products(&self, tower: &Tower, out: &mut [u64]) -> Held {
+        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max, Held::Doubles)
     }
 }
 

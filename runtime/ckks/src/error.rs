@@ -2,6 +2,8 @@
 
 use fhe_bytecode::{Level, Scale};
 
+use crate::Galois;
+
 use fhe_ring::RingError;
 
 /// Errors of the CKKS layer; each names what disagreed.
@@ -54,12 +56,9 @@ pub enum CkksError {
         /// Polynomials of the operand.
         found: usize,
     },
-    /// No key for a rotation.
-    #[error("no key for rotation by {steps}")]
-    MissingRotationKey {
-        /// Steps of the rotation.
-        steps: usize,
-    },
+    /// No key for an automorphism.
+    #[error("no key for {0}")]
+    MissingKey(Galois),
     /// A key truncated below the level it is used at.
     #[error("the key reaches up to {key}, the ciphertext is at {needed}")]
     KeyTruncated {

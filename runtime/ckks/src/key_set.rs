@@ -4,15 +4,22 @@ use std::collections::BTreeMap;
 
 use fhe_bytecode::{Fingerprint, Keys, Level};
 
-use super::{Context, KeyId, KeySwitchKey, RelinKey, Rotation, RotationKeys};
+use super::{Context, Galois, GaloisKeys, KeyId, KeySwitchKey, RelinKey, Rotation};
 
 /// What one evaluation key is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyUse {
     /// Relinearization.
     Relinearize,
-    /// One rotation.
-    Rotate(Rotation),
+    /// One rotation or the conjugation.
+    Move(Galois),
+}
+
+impl KeyUse {
+    /// A rotation by so many steps to the left.
+    pub fn rotation(steps: i64, context: &Context) -> Self {
+        Self::Move(Rotation::new(steps, context).into())
+    }
 }
 
 /// Which keys are needed, and up to which level each.
@@ -25,7 +32,7 @@ pub struct KeyRequest {
 impl KeyRequest {
     /// Asks for a key up to `level`, or up to the highest level asked for so far. Rotation by zero needs no key.
     pub fn add(&mut self, key_use: KeyUse, level: Level) {
-        if key_use != KeyUse::Rotate(Rotation::ZERO) {
+        if key_use != KeyUse::Move(Rotation::ZERO.into()) {
             let wanted = self.wanted.entry(key_use).or_insert(level);
             *wanted = level.max(*wanted);
         }
@@ -60,10 +67,10 @@ pub fn key_request(context: &Context, keys: impl Into<Keys>) -> KeyRequest {
         request.add(KeyUse::Relinearize, level);
     }
     if let Some(level) = keys.conjugation {
-        request.add(KeyUse::Rotate(Rotation::conjugation(context)), level);
+        request.add(KeyUse::Move(Galois::Conjugation), level);
     }
     for key in &keys.rotations {
-        request.add(KeyUse::Rotate(Rotation::new(key.rotation.amount(), context)), key.level);
+        request.add(KeyUse::rotation(key.rotation.amount(), context), key.level);
     }
     request
 }
@@ -73,24 +80,24 @@ pub fn key_request(context: &Context, keys: impl Into<Keys>) -> KeyRequest {
 pub struct EvaluationKeys {
     params: Fingerprint,
     relin: Option<RelinKey>,
-    rotations: RotationKeys,
+    galois: GaloisKeys,
 }
 
 impl EvaluationKeys {
     /// A set from single keys of the secret key `id`, all made or read with `context`.
     pub fn from_parts(context: &Context, id: KeyId, keys: BTreeMap<KeyUse, KeySwitchKey>) -> Self {
         let mut relin = None;
-        let mut rotations = BTreeMap::new();
+        let mut galois = BTreeMap::new();
         for (key_use, key) in keys {
             match key_use {
                 KeyUse::Relinearize => relin = Some(RelinKey::from_parts(id, key)),
-                KeyUse::Rotate(rotation) => {
-                    rotations.insert(rotation, key);
+                KeyUse::Move(automorphism) => {
+                    galois.insert(automorphism, key);
                 }
             }
         }
         let params = context.params().fingerprint();
-        Self { params, relin, rotations: RotationKeys::from_parts(id, rotations) }
+        Self { params, relin, galois: GaloisKeys::from_parts(id, galois) }
     }
 
     /// The parameters they are for.
@@ -100,7 +107,7 @@ impl EvaluationKeys {
 
     /// The secret key they belong to.
     pub fn id(&self) -> KeyId {
-        self.rotations.id()
+        self.galois.id()
     }
 
     /// The relinearization key, if there is one.
@@ -108,15 +115,15 @@ impl EvaluationKeys {
         self.relin.as_ref()
     }
 
-    /// The rotation keys.
-    pub fn rotations(&self) -> &RotationKeys {
-        &self.rotations
+    /// The keys of rotations and of the conjugation.
+    pub fn galois(&self) -> &GaloisKeys {
+        &self.galois
     }
 
     /// Every key, in order of use.
     pub fn iter(&self) -> impl Iterator<Item = (KeyUse, &KeySwitchKey)> {
         let relin = self.relin.iter().map(|key| (KeyUse::Relinearize, key.key()));
-        relin.chain(self.rotations.iter().map(|(rotation, key)| (KeyUse::Rotate(rotation), key)))
+        relin.chain(self.galois.iter().map(|(automorphism, key)| (KeyUse::Move(automorphism), key)))
     }
 
     /// Bytes held in memory.
@@ -136,7 +143,7 @@ impl std::fmt::Display for KeyUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Relinearize => f.write_str("relinearization"),
-            Self::Rotate(rotation) => write!(f, "rotation by {}", rotation.steps()),
+            Self::Move(automorphism) => automorphism.fmt(f),
         }
     }
 }

@@ -12,7 +12,7 @@ use fhe_ring::parallel::*;
 
 use super::ciphertext::poly_from_residues;
 use super::seed::PublicSeed;
-use super::{CkksError, Context, Rotation};
+use super::{CkksError, Context, Galois};
 use fhe_ring::{Packed, PackedPoly};
 
 /// Names a secret key in the files that belong to it; random, not derived from the key.
@@ -135,19 +135,19 @@ impl RelinKey {
     }
 }
 
-/// Rotation keys, each usable up to its own level.
+/// Keys of automorphisms, each usable up to its own level.
 ///
 /// The key for σ switches from s to σ⁻¹(s), so that the permutation is applied once, after the key switch,
 /// instead of to every digit before it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RotationKeys {
+pub struct GaloisKeys {
     id: KeyId,
-    keys: BTreeMap<Rotation, KeySwitchKey>,
+    keys: BTreeMap<Galois, KeySwitchKey>,
 }
 
-impl RotationKeys {
+impl GaloisKeys {
     /// Keys from their parts.
-    pub fn from_parts(id: KeyId, keys: BTreeMap<Rotation, KeySwitchKey>) -> Self {
+    pub fn from_parts(id: KeyId, keys: BTreeMap<Galois, KeySwitchKey>) -> Self {
         Self { id, keys }
     }
 
@@ -156,18 +156,18 @@ impl RotationKeys {
         self.id
     }
 
-    /// Every key with its rotation, in order of steps.
-    pub fn iter(&self) -> impl Iterator<Item = (Rotation, &KeySwitchKey)> {
-        self.keys.iter().map(|(&rotation, key)| (rotation, key))
+    /// Every key with its automorphism: rotations in order of steps, then the conjugation.
+    pub fn iter(&self) -> impl Iterator<Item = (Galois, &KeySwitchKey)> {
+        self.keys.iter().map(|(&automorphism, key)| (automorphism, key))
     }
 
-    /// The key of a rotation, if it reaches `level`.
+    /// The key of an automorphism, if it reaches `level`.
     ///
     /// # Errors
     /// When there is no such key or it is truncated below `level`.
-    pub fn get(&self, rotation: Rotation, level: Level) -> Result<&KeySwitchKey, CkksError> {
-        let missing = CkksError::MissingRotationKey { steps: rotation.steps() };
-        let key = self.keys.get(&rotation).ok_or(missing)?;
+    pub fn get(&self, automorphism: impl Into<Galois>, level: Level) -> Result<&KeySwitchKey, CkksError> {
+        let automorphism = automorphism.into();
+        let key = self.keys.get(&automorphism).ok_or(CkksError::MissingKey(automorphism))?;
         key.check_level(level)?;
         Ok(key)
     }

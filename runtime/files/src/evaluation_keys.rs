@@ -16,7 +16,7 @@ use fhe_bytecode::Level;
 use super::codec::{BodyReader, BodyWriter, TRAILER, bad_field, residue_bytes};
 use super::error::FormatError;
 use super::header::{HEADER_LEN, Header, Kind};
-use fhe_ckks::{Context, EvaluationKeys, KeyId, KeyRequest, KeySwitchKey, KeyUse, PublicSeed, Rotation};
+use fhe_ckks::{Context, EvaluationKeys, Galois, KeyId, KeyRequest, KeySwitchKey, KeyUse, PublicSeed};
 
 const COUNT_BYTES: u64 = 4;
 const ENTRY_BYTES: u64 = 4 + 2;
@@ -45,7 +45,7 @@ impl<'c, W: Write> EvaluationKeysWriter<'c, W> {
         Header::of(Kind::EvaluationKeys, context, id).write(&mut writer)?;
         writer.count(request.len())?;
         for (key_use, level) in request.iter() {
-            writer.u32(code(key_use)?)?;
+            writer.u32(code(context, key_use)?)?;
             writer.u16(level.0)?;
         }
         let rest = request.iter().collect();
@@ -203,8 +203,8 @@ impl Order {
 fn entry<R: Read>(reader: &mut BodyReader<R>, context: &Context) -> Result<(KeyUse, Level), FormatError> {
     let key_use = match reader.u32()? as usize {
         0 => KeyUse::Relinearize,
-        steps if steps < context.slots() => KeyUse::Rotate(Rotation::new(steps as i64, context)),
-        steps if steps == context.slots() => KeyUse::Rotate(Rotation::conjugation(context)),
+        steps if steps < context.slots() => KeyUse::rotation(steps as i64, context),
+        steps if steps == context.slots() => KeyUse::Move(Galois::Conjugation),
         steps => return Err(bad_field("rotation", steps)),
     };
     let level = Level(reader.u16()?);
@@ -229,13 +229,14 @@ fn content<R: Read>(
     KeySwitchKey::from_residues(context, level, seed, &digits).map_err(|e| bad_field("evaluation key", e))
 }
 
-fn code(key_use: KeyUse) -> Result<u32, FormatError> {
-    match key_use {
-        KeyUse::Relinearize => Ok(0),
-        KeyUse::Rotate(rotation) => {
-            u32::try_from(rotation.steps()).map_err(|_| bad_field("rotation", rotation.steps()))
-        }
-    }
+/// How the file names a key: zero, the steps of a rotation, or as many as there are slots for the conjugation.
+fn code(context: &Context, key_use: KeyUse) -> Result<u32, FormatError> {
+    let code = match key_use {
+        KeyUse::Relinearize => 0,
+        KeyUse::Move(Galois::Rotation(rotation)) => rotation.steps(),
+        KeyUse::Move(Galois::Conjugation) => context.slots(),
+    };
+    u32::try_from(code).map_err(|_| bad_field("rotation", code))
 }
 
 fn key_bytes(context: &Context, level: Level) -> u64 {
@@ -254,8 +255,8 @@ mod tests {
     fn request(context: &Context) -> KeyRequest {
         let mut request = KeyRequest::default();
         request.add(KeyUse::Relinearize, Level(2));
-        request.add(KeyUse::Rotate(Rotation::new(-1, context)), Level(0));
-        request.add(KeyUse::Rotate(Rotation::new(3, context)), Level(1));
+        request.add(KeyUse::rotation(-1, context), Level(0));
+        request.add(KeyUse::rotation(3, context), Level(1));
         request
     }
 
@@ -287,7 +288,7 @@ mod tests {
             read.err().map(|error| error.to_string()).unwrap_or_default()
         };
         let mut more = request(&context);
-        more.add(KeyUse::Rotate(Rotation::new(2, &context)), Level(0));
+        more.add(KeyUse::rotation(2, &context), Level(0));
         assert_eq!(error(&more), "has no key for rotation by 2 up to level L0, which the program asks for");
         let mut higher = request(&context);
         higher.add(KeyUse::Relinearize, Level(3));
@@ -311,8 +312,8 @@ mod tests {
         let keys = keys(&context);
         let mut request = request(&context);
         assert_eq!(keys.missing(&request), None);
-        request.add(KeyUse::Rotate(Rotation::new(3, &context)), Level(2));
-        assert_eq!(keys.missing(&request), Some((KeyUse::Rotate(Rotation::new(3, &context)), Level(2))));
+        request.add(KeyUse::rotation(3, &context), Level(2));
+        assert_eq!(keys.missing(&request), Some((KeyUse::rotation(3, &context), Level(2))));
     }
 
     #[test]

@@ -257,7 +257,7 @@ impl Session {
         };
         let evaluator = Evaluator::new(&self.model.context);
         registers.with_runs(src, |inputs| {
-            linear::evaluate(&evaluator, inputs, step.plan(), &source, self.keys.rotations())
+            linear::evaluate(&evaluator, inputs, step.plan(), &source, self.keys.galois())
         })
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fhe_bytecode::codec::{DEFAULT_LIMIT, decode};
 use fhe_bytecode::{CheckedProgram, Level};
-use fhe_ckks::{Context, EvaluationKeys, Evaluator, KeyRequest, KeyUse, Rotation, key_request};
+use fhe_ckks::{Context, EvaluationKeys, Evaluator, Galois, KeyRequest, KeyUse, Rotation, key_request};
 use fhe_client::{Client, decode_secret_key, encode_secret_key};
 use fhe_files::{
     Ciphertexts, Expected, Stored, VERSION, decode_evaluation_keys, decode_request, encode_ciphertexts,
@@ -40,8 +40,8 @@ fn tensor(sample: usize) -> Vec<f64> {
 fn few_keys(context: &Context) -> KeyRequest {
     let mut request = KeyRequest::default();
     request.add(KeyUse::Relinearize, Level(0));
-    request.add(KeyUse::Rotate(Rotation::new(3, context)), Level(1));
-    request.add(KeyUse::Rotate(Rotation::conjugation(context)), Level(0));
+    request.add(KeyUse::rotation(3, context), Level(1));
+    request.add(KeyUse::Move(Galois::Conjugation), Level(0));
     request
 }
 
@@ -142,8 +142,7 @@ fn rotated(context: &Arc<Context>, keys: &EvaluationKeys, client: &Client) {
     let evaluator = Evaluator::new(context);
     let steps: BTreeMap<KeyUse, Level> = few.iter().collect();
     assert_eq!(steps.len(), 3);
-    let turned =
-        evaluator.rotate(&fresh.expand(context), Rotation::new(3, context), keys.rotations()).unwrap();
+    let turned = evaluator.rotate(&fresh.expand(context), Rotation::new(3, context), keys.galois()).unwrap();
     let found = client.key().decrypt(context, &turned).unwrap();
     let n = values.len();
     assert!((0..n).all(|i| (found[i] - values[(i + 3) % n]).abs() < 1e-2));

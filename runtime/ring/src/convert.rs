@@ -15,6 +15,7 @@ use super::ntt::Begun;
 use super::scalar::{self, Conversion, End};
 use super::simd;
 use super::tower::{Ring, Tower};
+use super::words::Held;
 
 /// Converts from a fixed set of towers to any tower of the ring.
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ pub struct BaseConverter {
 pub struct Lifted {
     n: usize,
     y: Buffer,
-    doubles: bool,
+    held: Held,
 }
 
 impl Lifted {
@@ -83,21 +84,21 @@ impl BaseConverter {
             ring.towers()[self.sources[k]].ntt.inverse_times(y, x, self.weights[k]);
         });
         let mut rows: Vec<&mut [u64]> = y.chunks_exact_mut(n).collect();
-        let doubles = match self.width {
+        let held = match self.width {
             #[cfg(target_arch = "x86_64")]
             Some(width) => {
                 simd::center(width, &mut rows, &self.moduli);
-                true
+                Held::Doubles
             }
             _ => {
                 scalar::center(&mut rows, &self.moduli);
-                false
+                Held::Integers
             }
         };
-        Lifted { n, y, doubles }
+        Lifted { n, y, held }
     }
 
-    /// The transform of the number modulo the tower with index `target`; true says that it is in doubles.
+    /// The transform of the number modulo the tower with index `target`, and the form it has.
     /// What is `ahead` may be asked for meanwhile.
     pub fn forward(
         &self,
@@ -107,16 +108,16 @@ impl BaseConverter {
         out: &mut [u64],
         end: End<'_>,
         mut ahead: Ahead<'_>,
-    ) -> bool {
+    ) -> Held {
         let begun = self.begin(ring, lifted, target, out, &mut ahead);
         let tower = &ring.towers()[target];
         let piece = tower.ntt.piece();
-        let mut doubles = false;
+        let mut held = Held::Integers;
         for (i, out) in out.chunks_exact_mut(piece).enumerate() {
             let end = end.piece(i * piece..(i + 1) * piece);
-            doubles = tower.ntt.finish_piece(&tower.kernels, begun, i, out, end, &mut ahead);
+            held = tower.ntt.finish_piece(&tower.kernels, begun, i, out, end, &mut ahead);
         }
-        doubles
+        held
     }
 
     /// As [`BaseConverter::forward`], up to where [`Ntt::finish_piece`](super::Ntt::finish_piece) takes over.
@@ -130,7 +131,7 @@ impl BaseConverter {
     ) -> Begun {
         let y: Vec<&[u64]> = lifted.y.chunks_exact(lifted.n).collect();
         let constants = &self.constants[target];
-        let from = Conversion { y: &y, constants, doubles: lifted.doubles };
+        let from = Conversion { y: &y, constants, held: lifted.held };
         ring.towers()[target].ntt.begin_converted(out, from, ahead)
     }
 

@@ -11,6 +11,7 @@ use super::plain_ntt::PlainNtt;
 use super::scalar::{Conversion, End};
 #[cfg(target_arch = "x86_64")]
 use super::simd;
+use super::words::Held;
 
 #[derive(Clone, Debug)]
 pub(super) enum Engine {
@@ -84,13 +85,13 @@ impl Engine {
     }
 
     /// Integral coefficients in [-q, q] to residues or doubles, if the engine takes doubles.
-    pub(super) fn forward_f64(&self, out: &mut [u64], coeffs: &[f64], doubles: bool) -> bool {
+    pub(super) fn forward_f64(&self, out: &mut [u64], coeffs: &[f64], held: Held) -> bool {
         match self {
             Self::Plain(_) | Self::Library(_) => return false,
             #[cfg(target_arch = "x86_64")]
-            Self::Four(plan) => plan.forward_f64(out, coeffs, doubles),
+            Self::Four(plan) => plan.forward_f64(out, coeffs, held),
             #[cfg(target_arch = "x86_64")]
-            Self::Eight(plan) => plan.forward_f64(out, coeffs, doubles),
+            Self::Eight(plan) => plan.forward_f64(out, coeffs, held),
         }
         true
     }

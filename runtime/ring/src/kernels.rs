@@ -4,6 +4,7 @@ use super::modulus::{Modulus, ShoupConstant};
 use super::packed::Packed;
 use super::scalar::{self, End, PackedTerm, Start, Term};
 use super::simd;
+use super::words::Held;
 
 /// Which instructions a ring may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,15 +165,15 @@ impl Kernels {
         scalar::dot2_packed(self.modulus, sums, terms, start);
     }
 
-    /// Packed residues below 2^50 as factors for [`Kernels::dot2`] next to what [`Kernels::packed_end`] leaves; true says
-    /// that they are doubles.
-    pub fn unpack(&self, out: &mut [u64], packed: Packed<'_>) -> bool {
+    /// Packed residues below 2^50 as factors for [`Kernels::dot2`] next to what [`Kernels::packed_end`] leaves, in the
+    /// form that this gives.
+    pub fn unpack(&self, out: &mut [u64], packed: Packed<'_>) -> Held {
         #[cfg(target_arch = "x86_64")]
         if let Some(fma) = &self.fma {
             return fma.unpack(out, packed);
         }
         out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = x);
-        false
+        Held::Integers
     }
 
     /// Rounds to the nearest integers, ties to even.

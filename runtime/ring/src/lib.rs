@@ -26,6 +26,7 @@ pub mod shared;
 pub mod simd;
 mod tower;
 mod tower_set;
+mod words;
 
 pub use ahead::Ahead;
 pub use automorphism::Automorphism;
@@ -38,6 +39,7 @@ pub use packed::{Packed, PackedPoly};
 pub use poly::{Basis, Coeff, Form, NttForm, Poly};
 pub use tower::{Ring, RingError, Tower};
 pub use tower_set::TowerSet;
+pub use words::{Held, Words};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use super::kernels::{Instructions, Kernels};
 use super::modulus::Modulus;
 use super::root::root_of_unity;
 use super::scalar::{self, Conversion, End};
+use super::words::Held;
 
 /// Entries of a piece where the engine has none of its own, at most.
 const PIECE: usize = 1 << 11;
@@ -66,7 +67,7 @@ impl Ntt {
     /// Transforms a polynomial in X^k given by its n/k integral coefficients, k = n / out.len() a power of two.
     ///
     /// Its full transform has every entry of the result k times in a row. `max` bounds the coefficients. The result
-    /// is residues; if `doubles` is asked for, it may be doubles for inner products, and true says that it is.
+    /// is residues; if doubles are wanted, it may be these, for inner products. The form it has is given back.
     ///
     /// # Panics
     /// When the lengths differ or do not divide the size.
@@ -76,16 +77,16 @@ impl Ntt {
         out: &mut [u64],
         coeffs: &[f64],
         max: f64,
-        doubles: bool,
-    ) -> bool {
+        wanted: Held,
+    ) -> Held {
         let plan = self.subring(out.len());
         // The engine may take doubles as they are.
-        if max <= self.modulus.value() as f64 && plan.engine.forward_f64(out, coeffs, doubles) {
-            return doubles;
+        if max <= self.modulus.value() as f64 && plan.engine.forward_f64(out, coeffs, wanted) {
+            return wanted;
         }
         kernels.reduce_f64(out, coeffs);
         plan.forward(out);
-        false
+        Held::Integers
     }
 
     /// Entries of a transform that [`Ntt::finish_piece`] takes at once.
@@ -99,7 +100,7 @@ impl Ntt {
     /// # Panics
     /// When a length differs from the size.
     pub fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>, ahead: &mut Ahead<'_>) -> Begun {
-        if from.doubles && self.engine.begin_converted(out, from, ahead) {
+        if from.held == Held::Doubles && self.engine.begin_converted(out, from, ahead) {
             return Begun::Layers;
         }
         scalar::convert(self.modulus, out, from);
@@ -107,8 +108,8 @@ impl Ntt {
         Begun::Values
     }
 
-    /// Finishes piece `i` of a transform as `end` wants it, whose words are those of the piece; true says that the result is
-    /// doubles. What is `ahead` may be asked for meanwhile.
+    /// Finishes piece `i` of a transform as `end` wants it, whose words are those of the piece, and gives the form of the
+    /// result. What is `ahead` may be asked for meanwhile.
     ///
     /// # Panics
     /// When a length differs from that of a piece.
@@ -120,17 +121,17 @@ impl Ntt {
         piece: &mut [u64],
         end: End<'_>,
         ahead: &mut Ahead<'_>,
-    ) -> bool {
+    ) -> Held {
         match begun {
             Begun::Layers => {
                 self.engine.finish_piece(i, piece, end, ahead);
-                matches!(end, End::Doubles)
+                if matches!(end, End::Doubles) { Held::Doubles } else { Held::Integers }
             }
             Begun::Values => {
                 if let End::Divided { a, w } = end {
                     kernels.sub_mul_scalar_from(piece, a, w);
                 }
-                false
+                Held::Integers
             }
         }
     }

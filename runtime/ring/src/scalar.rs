@@ -2,29 +2,25 @@
 
 use super::modulus::{Modulus, ShoupConstant};
 use super::packed::Packed;
+use super::words::{Held, Words};
 
 /// One product pair of [`dot2`]: `x` meets both halves of `y`.
 ///
 /// `x` may be shorter than `y` by a power of two k: then entry i of `x` stands for entries ki … ki+k-1.
 #[derive(Clone, Copy, Debug)]
 pub struct Term<'a> {
-    /// The shared factor.
-    pub x: &'a [u64],
-    /// Whether `x` holds the bits of integral doubles, any representatives of their residues, instead of integers.
-    pub doubles: bool,
-    /// The factors for the first and for the second sum.
-    pub y: [&'a [u64]; 2],
-    /// Whether `y` holds the bits of doubles in [0, q), as [`Kernels::unpack`](super::Kernels::unpack) may make them.
-    pub y_doubles: bool,
+    /// The shared factor; doubles may be any representatives of their residues.
+    pub x: Words<'a>,
+    /// The factors for the first and for the second sum, in one form; doubles are in [0, q), as
+    /// [`Kernels::unpack`](super::Kernels::unpack) may make them.
+    pub y: [Words<'a>; 2],
 }
 
 /// One product pair of [`dot2_packed`].
 #[derive(Clone, Copy, Debug)]
 pub struct PackedTerm<'a> {
     /// The shared factor, as the kernels of the prime asked for it.
-    pub x: &'a [u64],
-    /// Whether `x` holds the bits of integral doubles.
-    pub doubles: bool,
+    pub x: Words<'a>,
     /// The factors for the first and for the second sum.
     pub y: [Packed<'a>; 2],
 }
@@ -34,8 +30,8 @@ pub struct PackedTerm<'a> {
 pub struct Conversion<'a> {
     /// Numbers, as [`center`] leaves them.
     pub y: &'a [&'a [u64]],
-    /// Whether they are the bits of doubles, below 2^50 in magnitude, instead of signed integers.
-    pub doubles: bool,
+    /// What they are: doubles below 2^50 in magnitude, or signed integers.
+    pub held: Held,
     /// The constants, residues of the target.
     pub constants: &'a [u64],
 }
@@ -151,10 +147,14 @@ pub fn dot2(q: Modulus, sums: [&mut [u64]; 2], terms: &[Term<'_>], start: Start<
                 let mut wide = u128::from(*sum);
                 for term in batch {
                     let run = term.y[h].len() / term.x.len();
-                    let x = term.x[i / run];
-                    let x = if term.doubles { q.reduce_f64(f64::from_bits(x)) } else { x };
-                    let y = term.y[h][i];
-                    let y = if term.y_doubles { f64::from_bits(y) as u64 } else { y };
+                    let x = match term.x {
+                        Words::Integers(x) => x[i / run],
+                        Words::Doubles(x) => q.reduce_f64(f64::from_bits(x[i / run])),
+                    };
+                    let y = match term.y[h] {
+                        Words::Integers(y) => y[i],
+                        Words::Doubles(y) => f64::from_bits(y[i]) as u64,
+                    };
                     wide += u128::from(x) * u128::from(y);
                 }
                 *sum = q.reduce_u128(wide);
@@ -170,7 +170,7 @@ pub fn dot2_packed(q: Modulus, sums: [&mut [u64]; 2], terms: &[PackedTerm<'_>], 
     let terms: Vec<Term<'_>> = terms
         .iter()
         .zip(&y)
-        .map(|(term, [a, b])| Term { x: term.x, doubles: term.doubles, y: [a, b], y_doubles: false })
+        .map(|(term, [a, b])| Term { x: term.x, y: [Words::Integers(a), Words::Integers(b)] })
         .collect();
     dot2(q, sums, &terms, start);
 }
@@ -196,8 +196,11 @@ pub fn round(x: &mut [f64]) {
 
 /// Base conversion to one prime: out ← Σ yₖ·cₖ for yₖ below 2^61 in magnitude.
 pub fn convert(q: Modulus, out: &mut [u64], from: Conversion<'_>) {
-    let Conversion { y, constants, doubles } = from;
-    let signed = |y: u64| if doubles { f64::from_bits(y) as i64 } else { y as i64 };
+    let Conversion { y, constants, held } = from;
+    let signed = |y: u64| match held {
+        Held::Integers => y as i64,
+        Held::Doubles => f64::from_bits(y) as i64,
+    };
     // Sixteen products stay below 2^126.
     const BATCH: usize = 16;
     out.fill(0);

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use fhe_bytecode::Level;
 use fhe_ckks::{
-    CkksError, Context, EvaluationKeys, KeyRequest, KeySwitchKey, KeyUse, PublicSeed, RelinKey, Rotation,
-    RotationKeys,
+    CkksError, Context, EvaluationKeys, GaloisKeys, KeyRequest, KeySwitchKey, KeyUse, PublicSeed, RelinKey,
+    Rotation,
 };
 use fhe_ring::{NttForm, PackedPoly, Poly};
 use zeroize::Zeroize;
@@ -36,8 +36,8 @@ impl SecretKey {
                 let squared = self.squared(context);
                 switching_key(context, level, &squared.0, self.ntt(), public, &private)
             }
-            KeyUse::Rotate(rotation) => {
-                let inverse = context.automorphism(rotation.inverse_galois_element(context.ring().n()));
+            KeyUse::Move(automorphism) => {
+                let inverse = context.automorphism(automorphism.inverse_galois_element(context.ring().n()));
                 let to = self.permuted(context, &inverse);
                 switching_key(context, level, self.ntt(), &to.0, public, &private)
             }
@@ -84,12 +84,14 @@ impl SecretKey {
         context: &Context,
         wanted: &[(Rotation, Level)],
         seeds: &mut SeedSource,
-    ) -> Result<RotationKeys, CkksError> {
+    ) -> Result<GaloisKeys, CkksError> {
         let mut keys = BTreeMap::new();
         for &(rotation, level) in wanted.iter().filter(|(rotation, _)| !rotation.is_zero()) {
-            keys.insert(rotation, self.evaluation_key(context, (KeyUse::Rotate(rotation), level), seeds)?);
+            let automorphism = rotation.into();
+            let key = self.evaluation_key(context, (KeyUse::Move(automorphism), level), seeds)?;
+            keys.insert(automorphism, key);
         }
-        Ok(RotationKeys::from_parts(self.id(), keys))
+        Ok(GaloisKeys::from_parts(self.id(), keys))
     }
 }
 

@@ -1,11 +1,11 @@
-//! Rotations of the slots.
+//! Rotations of the slots, and their conjugation.
 
 use std::cell::OnceCell;
 
 use super::Evaluator;
 use crate::ciphertext::Ciphertext;
 use crate::key_switch::{Digits, First, Halves, KeySwitch, Switch, decompose};
-use crate::{CkksError, Rotation, RotationKeys};
+use crate::{CkksError, Galois, GaloisKeys, Rotation};
 
 /// Rotations that share the transforms of digits; more would hold too many sums at once.
 const SHARED: usize = 16;
@@ -19,7 +19,7 @@ impl Evaluator<'_> {
         &self,
         a: &Ciphertext,
         rotation: Rotation,
-        keys: &RotationKeys,
+        keys: &GaloisKeys,
     ) -> Result<Ciphertext, CkksError> {
         let mut rotated = self.rotate_hoisted(a, &[rotation], keys)?;
         Ok(rotated.pop().expect("one rotation gives one result"))
@@ -33,7 +33,7 @@ impl Evaluator<'_> {
         &self,
         a: &Ciphertext,
         rotations: &[Rotation],
-        keys: &RotationKeys,
+        keys: &GaloisKeys,
     ) -> Result<Vec<Ciphertext>, CkksError> {
         a.check_degree(2)?;
         for rotation in rotations.iter().filter(|rotation| !rotation.is_zero()) {
@@ -42,11 +42,12 @@ impl Evaluator<'_> {
         let digits = OnceCell::new();
         let mut rotated = Vec::with_capacity(rotations.len());
         for rotations in rotations.chunks(SHARED) {
-            let moving: Vec<Rotation> = rotations.iter().copied().filter(|r| !r.is_zero()).collect();
+            let moving = rotations.iter().filter(|rotation| !rotation.is_zero());
+            let moving: Vec<Galois> = moving.map(|&rotation| rotation.into()).collect();
             let mut moved = Vec::new();
             if !moving.is_empty() {
                 let digits = digits.get_or_init(|| decompose(self.context, a.level, &a.polys[1]));
-                moved = self.rotate_digits(a, digits, &moving, keys)?;
+                moved = self.move_digits(a, digits, &moving, keys)?;
             }
             let mut moved = moved.into_iter();
             let next = |r: &Rotation| if r.is_zero() { None } else { moved.next() };
@@ -55,20 +56,31 @@ impl Evaluator<'_> {
         Ok(rotated)
     }
 
-    /// Rotations by anything but zero of a decomposed ciphertext.
-    fn rotate_digits(
+    /// Every slot of the result is the conjugate of the operand's.
+    ///
+    /// # Errors
+    /// As [`Evaluator::rotate`].
+    pub fn conjugate(&self, a: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext, CkksError> {
+        a.check_degree(2)?;
+        let digits = decompose(self.context, a.level, &a.polys[1]);
+        let mut moved = self.move_digits(a, &digits, &[Galois::Conjugation], keys)?;
+        Ok(moved.pop().expect("one automorphism gives one result"))
+    }
+
+    /// Automorphisms, none of them the identity, of a decomposed ciphertext.
+    fn move_digits(
         &self,
         a: &Ciphertext,
         digits: &Digits<'_>,
-        rotations: &[Rotation],
-        keys: &RotationKeys,
+        automorphisms: &[Galois],
+        keys: &GaloisKeys,
     ) -> Result<Vec<Ciphertext>, CkksError> {
         let n = self.context.ring().n();
-        let switches = rotations
+        let switches = automorphisms
             .iter()
-            .map(|&rotation| {
-                let permute = Some(self.context.automorphism(rotation.galois_element(n)));
-                Ok(Switch { key: keys.get(rotation, a.level)?, permute })
+            .map(|&automorphism| {
+                let permute = Some(self.context.automorphism(automorphism.galois_element(n)));
+                Ok(Switch { key: keys.get(automorphism, a.level)?, permute })
             })
             .collect::<Result<Vec<_>, CkksError>>()?;
         let first = First::TimesP(&a.polys[0]);

@@ -5,7 +5,7 @@ use fhe_ring::parallel::*;
 
 use crate::Context;
 use fhe_ring::scalar::End;
-use fhe_ring::{Ahead, Begun, Lifted, NttForm, Poly, Tower};
+use fhe_ring::{Ahead, Begun, Held, Lifted, NttForm, Poly, Tower, Words};
 
 /// The digits of one polynomial, as centered numbers over the towers of each digit.
 pub(crate) struct Digits<'a> {
@@ -56,7 +56,7 @@ impl Digits<'_> {
                 }
                 let mut ahead = self.lifted.get(digit + 1).map_or_else(Ahead::nothing, Lifted::ahead);
                 let begun = tables[digit].converter.begin(ring, lifted, target, words, &mut ahead);
-                TowerDigit::Begun { begun, words, doubles: false }
+                TowerDigit::Begun { begun, words, held: Held::Integers }
             })
             .collect()
     }
@@ -64,13 +64,13 @@ impl Digits<'_> {
     /// Transforms every digit in the tower at position `i` of the key basis, into one part of `scratch` each, for products with
     /// keys.
     ///
-    /// Returns for each digit its transform and whether it is in doubles.
+    /// Returns for each digit its transform.
     pub(crate) fn transform<'s>(
         &'s self,
         context: &Context,
         i: usize,
         scratch: &'s mut [u64],
-    ) -> Vec<(&'s [u64], bool)> {
+    ) -> Vec<Words<'s>> {
         let tower = context.ring().tower(context.key_basis(self.level), i);
         let end = tower.kernels.packed_end();
         let mut digits = self.begin(context, i, scratch);
@@ -92,33 +92,33 @@ pub(super) enum TowerDigit<'a> {
         begun: Begun,
         /// Its words.
         words: &'a mut [u64],
-        /// Whether finished pieces are in doubles.
-        doubles: bool,
+        /// What finished pieces hold.
+        held: Held,
     },
 }
 
 impl<'a> TowerDigit<'a> {
     /// Finishes a piece as `end` wants it; asks for what is ahead meanwhile.
     pub(super) fn finish(&mut self, tower: &Tower, piece: usize, end: End<'_>, ahead: &mut Ahead<'_>) {
-        if let Self::Begun { begun, words, doubles } = self {
+        if let Self::Begun { begun, words, held } = self {
             let size = tower.ntt.piece();
             let words = &mut words[piece * size..(piece + 1) * size];
-            *doubles = tower.ntt.finish_piece(&tower.kernels, *begun, piece, words, end, ahead);
+            *held = tower.ntt.finish_piece(&tower.kernels, *begun, piece, words, end, ahead);
         }
     }
 
-    /// Its words and whether they are doubles, where it is finished.
-    pub(super) fn words(&self) -> (&[u64], bool) {
+    /// Its words, where it is finished.
+    pub(super) fn words(&self) -> Words<'_> {
         match self {
-            Self::Residues(words) => (words, false),
-            Self::Begun { words, doubles, .. } => (words, *doubles),
+            Self::Residues(words) => Words::Integers(words),
+            Self::Begun { words, held, .. } => held.of(words),
         }
     }
 
-    fn into_words(self) -> (&'a [u64], bool) {
+    fn into_words(self) -> Words<'a> {
         match self {
-            Self::Residues(words) => (words, false),
-            Self::Begun { words, doubles, .. } => (words, doubles),
+            Self::Residues(words) => Words::Integers(words),
+            Self::Begun { words, held, .. } => held.of(words),
         }
     }
 }

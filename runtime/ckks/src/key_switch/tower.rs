@@ -42,10 +42,7 @@ impl KeySwitch<'_> {
                 let terms: Vec<PackedTerm<'_>> = digits
                     .iter()
                     .zip(keys)
-                    .map(|(digit, &y)| {
-                        let (x, doubles) = digit.words();
-                        PackedTerm { x: &x[range.clone()], doubles, y }
-                    })
+                    .map(|(digit, &y)| PackedTerm { x: digit.words().piece(range.clone()), y })
                     .collect();
                 let target = targets[at];
                 let result = sums.each_mut().map(|sum| &mut sum[target * size..(target + 1) * size]);

@@ -2,7 +2,7 @@
 
 use crate::ciphertext::Ciphertext;
 use crate::key_switch::{First, Halves, KeySwitch, Switch, decompose};
-use crate::{CkksError, Context, Rotation, RotationKeys};
+use crate::{CkksError, Context, GaloisKeys, Rotation};
 use fhe_ring::{NttForm, Poly};
 
 /// Rotations of one input over the key basis, times P.
@@ -10,7 +10,7 @@ pub(super) fn baby_steps(
     context: &Context,
     input: &Ciphertext,
     steps: &[Rotation],
-    keys: &RotationKeys,
+    keys: &GaloisKeys,
 ) -> Result<Vec<Halves>, CkksError> {
     let level = input.level;
     let moving: Vec<Rotation> = steps.iter().copied().filter(|step| !step.is_zero()).collect();

@@ -9,9 +9,9 @@ use super::babies::baby_steps;
 use super::{Diagonal, LinearPlan, LinearTerm, PlaintextSource};
 use crate::ciphertext::Ciphertext;
 use crate::key_switch::{Halves, by_tower};
-use crate::{CkksError, Context, Rotation, RotationKeys};
+use crate::{CkksError, Context, GaloisKeys, Rotation};
 use fhe_ring::scalar::{Start, Term};
-use fhe_ring::{Buffer, Ring};
+use fhe_ring::{Buffer, Ring, Words};
 
 /// Transformed diagonals that meet one inner product; more would leave the second cache.
 const BATCH: usize = 4;
@@ -32,7 +32,7 @@ pub(super) fn inner_sums(
     inputs: &[Ciphertext],
     plan: &LinearPlan,
     source: &dyn PlaintextSource,
-    keys: &RotationKeys,
+    keys: &GaloisKeys,
 ) -> Result<(Vec<Halves>, Scale), CkksError> {
     let basis = context.key_basis(level);
     let mut sums: Vec<Halves> =
@@ -113,15 +113,15 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// The diagonal in the tower with index `index`, transformed into `scratch` if need be; whether it is in doubles.
-    fn diagonal<'s>(&'s self, ring: &Ring, index: usize, scratch: &'s mut [u64]) -> (&'s [u64], bool) {
+    /// The diagonal in the tower with index `index`, transformed into `scratch` if need be.
+    fn diagonal<'s>(&'s self, ring: &Ring, index: usize, scratch: &'s mut [u64]) -> Words<'s> {
         match self.diagonal {
             Diagonal::Encoding(encoding) => {
                 let out = &mut scratch[..encoding.coeffs.len()];
-                let doubles = encoding.transform_for_products(&ring.towers()[index], out);
-                (out, doubles)
+                let held = encoding.transform_for_products(&ring.towers()[index], out);
+                held.of(out)
             }
-            Diagonal::Plaintext(plain) => (ring.residues(&plain.poly, index), false),
+            Diagonal::Plaintext(plain) => Words::Integers(ring.residues(&plain.poly, index)),
         }
     }
 }
@@ -154,13 +154,8 @@ fn multiply_accumulate(
                     .iter()
                     .zip(scratch.chunks_exact_mut(n))
                     .map(|(product, scratch)| {
-                        let (x, doubles) = product.diagonal(ring, index, scratch);
-                        Term {
-                            x,
-                            doubles,
-                            y: [product.factor[0].tower(i), product.factor[1].tower(i)],
-                            y_doubles: false,
-                        }
+                        let y = [0, 1].map(|half| Words::Integers(product.factor[half].tower(i)));
+                        Term { x: product.diagonal(ring, index, scratch), y }
                     })
                     .collect();
                 tower.kernels.dot2([&mut *first, &mut *second], &terms, Start::Sums);

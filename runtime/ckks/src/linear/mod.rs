@@ -21,7 +21,7 @@ use self::inner::inner_sums;
 use self::outer::outer_sums;
 use super::ciphertext::{Ciphertext, Encoding, Plaintext};
 use super::key_switch::mod_down;
-use super::keys::RotationKeys;
+use super::keys::GaloisKeys;
 use super::{CkksError, Evaluator, Rotation};
 
 /// What to compute; rotations and diagonals only, no values.
@@ -109,7 +109,7 @@ pub fn evaluate(
     inputs: &[Ciphertext],
     plan: &LinearPlan,
     source: &dyn PlaintextSource,
-    keys: &RotationKeys,
+    keys: &GaloisKeys,
 ) -> Result<Vec<Ciphertext>, CkksError> {
     let context = evaluator.context();
     let level = check(inputs, plan, keys)?;
@@ -136,7 +136,7 @@ pub fn evaluate(
     Ok(outputs)
 }
 
-fn check(inputs: &[Ciphertext], plan: &LinearPlan, keys: &RotationKeys) -> Result<Level, CkksError> {
+fn check(inputs: &[Ciphertext], plan: &LinearPlan, keys: &GaloisKeys) -> Result<Level, CkksError> {
     let first = inputs.first().ok_or(CkksError::Plan("no input"))?;
     for input in inputs {
         input.check_degree(2)?;

@@ -4,7 +4,7 @@ use fhe_bytecode::Level;
 
 use super::LinearPlan;
 use crate::key_switch::{First, Halves, KeySwitch, Switch, decompose, mod_down};
-use crate::{CkksError, Context, RotationKeys};
+use crate::{CkksError, Context, GaloisKeys};
 
 /// Rotates the inner sums by their giant steps and adds them up, per output.
 pub(super) fn outer_sums(
@@ -12,7 +12,7 @@ pub(super) fn outer_sums(
     level: Level,
     plan: &LinearPlan,
     sums: Vec<Halves>,
-    keys: &RotationKeys,
+    keys: &GaloisKeys,
 ) -> Result<Vec<Halves>, CkksError> {
     let ring = context.ring();
     let mut outputs: Vec<Option<Halves>> = vec![None; plan.n_outputs];

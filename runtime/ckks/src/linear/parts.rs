@@ -6,7 +6,7 @@
 
 use fhe_bytecode::Scale;
 
-use crate::{Ciphertext, CkksError, Evaluator, Rotation, RotationKeys};
+use crate::{Ciphertext, CkksError, Evaluator, GaloisKeys, Rotation};
 
 /// What the imaginary parts of the sums of a linear map are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) fn take_apart(
     evaluator: &Evaluator<'_>,
     sums: Vec<Ciphertext>,
     parts: Parts,
-    keys: &RotationKeys,
+    keys: &GaloisKeys,
 ) -> Result<Vec<Ciphertext>, CkksError> {
     if parts == Parts::Real {
         return Ok(sums);
@@ -37,7 +37,7 @@ pub(super) fn take_apart(
     let minus_i = context.encoder().round_complex(&[0.0], &[-1.0], Scale::ONE)?;
     let mut outputs = Vec::with_capacity(2 * sums.len());
     for sum in sums {
-        let conjugate = evaluator.rotate(&sum, Rotation::conjugation(context), keys)?;
+        let conjugate = evaluator.conjugate(&sum, keys)?;
         let minus_i = context.encoder().transform(&minus_i, context.basis(sum.level()));
         let mut second = evaluator.sub(&sum, &conjugate)?;
         evaluator.mul_plain_assign(&mut second, &minus_i)?;

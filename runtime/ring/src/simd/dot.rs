@@ -3,11 +3,12 @@
 //! A sum of products is held exactly in two doubles: a high part that is a multiple of 2^k, and the
 //! low parts that its roundings leave over. One product costs two multiply-adds and two additions.
 
-use super::factors::{Bytes, Factors, Words};
+use super::factors::{Bytes, Doubles, Factors, Integers, Plain};
 use super::lanes::Lanes;
 use super::prime::{Prime, SMALL_PRIME_BOUND, from_int, load_int};
 use crate::modulus::Modulus;
 use crate::scalar::{self, PackedTerm, Start, Term};
+use crate::words::Held;
 
 /// The inner-product kernel of one prime.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,7 @@ struct Row<'a, Y> {
     x: &'a [u64],
     /// How often each entry of `x` repeats.
     run: usize,
-    doubles: bool,
+    held: Held,
     y: [Y; 2],
 }
 
@@ -41,19 +42,18 @@ impl FmaDot {
     /// See [`scalar::dot2`].
     pub(super) fn dot2<S: Lanes>(&self, s: S, sums: [&mut [u64]; 2], terms: &[Term<'_>], start: Start<'_>) {
         let n = sums[0].len();
-        let y_doubles = terms.first().is_some_and(|term| term.y_doubles);
+        let held = terms.first().map_or(Held::Integers, |term| term.y[0].held());
         let fits = |term: &Term<'_>| {
-            term.y.iter().all(|y| y.len() == n)
-                && n.is_multiple_of(term.x.len())
-                && term.y_doubles == y_doubles
+            term.y.iter().all(|y| y.len() == n && y.held() == held) && n.is_multiple_of(term.x.len())
         };
         if !takes(s, &sums, start) || terms.is_empty() || !terms.iter().all(fits) {
             return scalar::dot2(self.q, sums, terms, start);
         }
-        if y_doubles {
-            self.dot2_rows(s, sums, &rows(n, terms, Words::<S, true>::new), 0, start);
-        } else {
-            self.dot2_rows(s, sums, &rows(n, terms, Words::<S, false>::new), 0, start);
+        match held {
+            Held::Integers => {
+                self.dot2_rows(s, sums, &rows(n, terms, Plain::<S, Integers>::new), 0, start);
+            }
+            Held::Doubles => self.dot2_rows(s, sums, &rows(n, terms, Plain::<S, Doubles>::new), 0, start),
         }
     }
 
@@ -76,9 +76,9 @@ impl FmaDot {
         let rows: Vec<_> = terms
             .iter()
             .map(|term| Row {
-                x: term.x,
+                x: term.x.bits(),
                 run: 1,
-                doubles: term.doubles,
+                held: term.x.held(),
                 y: term.y.map(|y| Bytes::new(s, y.padded(), bits)),
             })
             .collect();
@@ -114,10 +114,10 @@ impl FmaDot {
 /// Terms with sums of `n` entries, their second factors read by `factors`.
 fn rows<'a, Y>(n: usize, terms: &[Term<'a>], factors: impl Fn(&'a [u64]) -> Y) -> Vec<Row<'a, Y>> {
     let row = |term: &Term<'a>| Row {
-        x: term.x,
+        x: term.x.bits(),
         run: n / term.x.len(),
-        doubles: term.doubles,
-        y: term.y.map(&factors),
+        held: term.x.held(),
+        y: term.y.map(|y| factors(y.bits())),
     };
     terms.iter().map(row).collect()
 }
@@ -166,13 +166,16 @@ fn batch<S: Lanes, Y: Factors<S>, const FULL: bool>(
         for row in rows {
             let run = if FULL { 1 } else { row.run };
             let mut x = [s.load_runs(row.x, run, 2 * i), s.load_runs(row.x, run, 2 * i + 1)];
-            if !row.doubles {
+            if row.held == Held::Integers {
                 x = [from_int(s, x[0]), from_int(s, x[1])];
             }
             for h in 0..2 {
                 let y = row.y[h].pair(s, &unpacker, i);
                 for j in 0..2 {
-                    let y = if Y::DOUBLES { y[j] } else { from_int(s, y[j]) };
+                    let y = match Y::HELD {
+                        Held::Integers => from_int(s, y[j]),
+                        Held::Doubles => y[j],
+                    };
                     accumulate(s, &mut high[h][j], &mut low[h][j], x[j], y);
                 }
             }

@@ -9,6 +9,7 @@ use super::{FMA_PRIME_BOUND, Width};
 use crate::modulus::{Modulus, ShoupConstant};
 use crate::packed::Packed;
 use crate::scalar::{self, End, PackedTerm, Start, Term};
+use crate::words::Held;
 
 /// Element-wise operations in double precision; every result has the bits of [`scalar`].
 #[derive(Clone, Debug)]
@@ -97,11 +98,11 @@ impl FmaPointwise {
         with_width!(self.width, s => self.dot.dot2_packed(s, sums, terms, start));
     }
 
-    /// Packed residues as factors next to what [`FmaPointwise::packed_end`] leaves; true says that they are doubles.
-    pub fn unpack(&self, out: &mut [u64], packed: Packed<'_>) -> bool {
-        let doubles = self.integer.is_none();
-        with_width!(self.width, s => unpack(s, out, packed, doubles));
-        doubles
+    /// Packed residues as factors next to what [`FmaPointwise::packed_end`] leaves, in the form that this gives.
+    pub fn unpack(&self, out: &mut [u64], packed: Packed<'_>) -> Held {
+        let held = if self.integer.is_some() { Held::Integers } else { Held::Doubles };
+        with_width!(self.width, s => unpack(s, out, packed, held));
+        held
     }
 
     /// See [`scalar::round`].

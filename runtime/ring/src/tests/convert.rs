@@ -7,7 +7,7 @@ use super::{INSTRUCTIONS, PRIMES, residues, rng};
 use crate::convert::BaseConverter;
 use crate::kernels::Instructions;
 use crate::scalar::{self, End};
-use crate::{Ahead, Modulus, Ring};
+use crate::{Ahead, Held, Modulus, Ring};
 
 /// The number with the given residues, nearest to zero.
 fn centered(primes: &[u64], residues: &[u64]) -> BigInt {
@@ -88,9 +88,8 @@ fn ends_of_a_conversion_agree_with_single_steps_at_every_size() {
                 slow.forward(&reference, &expected, target, &mut residue, End::Residues, Ahead::nothing());
                 converter.forward(ring, &lifted, target, &mut out, End::Residues, Ahead::nothing());
                 assert_eq!(out, residue, "residues modulo {}", q.value());
-                let doubles =
-                    converter.forward(ring, &lifted, target, &mut out, End::Doubles, Ahead::nothing());
-                if doubles {
+                let held = converter.forward(ring, &lifted, target, &mut out, End::Doubles, Ahead::nothing());
+                if held == Held::Doubles {
                     out.iter_mut().for_each(|x| *x = q.reduce_f64(f64::from_bits(*x)));
                 }
                 assert_eq!(out, residue, "doubles modulo {}", q.value());

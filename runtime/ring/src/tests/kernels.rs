@@ -4,7 +4,7 @@ use super::{INSTRUCTIONS, PRIMES, residues, rng};
 use crate::kernels::{Instructions, Kernels};
 use crate::modulus::Modulus;
 use crate::scalar::{self, End, PackedTerm, Start, Term};
-use crate::{PackedPoly, Poly, Ring};
+use crate::{Held, PackedPoly, Poly, Ring, Words};
 
 /// Runs `check` for every prime and length with the scalar and the best kernels.
 fn for_each_case(lengths: &[usize], check: impl Fn(Modulus, &Kernels, usize)) {
@@ -88,7 +88,7 @@ fn inner_products_agree_with_scalar_for_any_number_of_terms() {
             let y = [worst.clone(), residues(&mut rng, q.value(), len)];
             let terms: Vec<Term<'_>> = shared
                 .iter()
-                .map(|x| Term { x, doubles: false, y: [&y[0], &y[1]], y_doubles: false })
+                .map(|x| Term { x: Words::Integers(x), y: [&y[0], &y[1]].map(|y| Words::Integers(y)) })
                 .collect();
             let (mut expected, mut found) = ([worst.clone(), y[1].clone()], [worst.clone(), y[1].clone()]);
             for start in [Start::Sums, Start::Zero, Start::First(&y[1])] {
@@ -123,12 +123,12 @@ fn inner_products_with_doubles_agree_with_scalar() {
             let y = [vec![q.value() - 1; len], residues(&mut rng, q.value(), len)];
             let terms: Vec<Term<'_>> = shared
                 .iter()
-                .map(|x| Term { x, doubles: true, y: [&y[0], &y[1]], y_doubles: false })
+                .map(|x| Term { x: Words::Doubles(x), y: [&y[0], &y[1]].map(|y| Words::Integers(y)) })
                 .collect();
             let second = y.clone().map(|y| y.into_iter().map(|y| (y as f64).to_bits()).collect::<Vec<_>>());
             let all_doubles: Vec<Term<'_>> = terms
                 .iter()
-                .map(|term| Term { y: [&second[0], &second[1]], y_doubles: true, ..*term })
+                .map(|term| Term { y: [&second[0], &second[1]].map(|y| Words::Doubles(y)), ..*term })
                 .collect();
             let mut expected = y.clone();
             let [a, b] = &mut expected;
@@ -184,15 +184,16 @@ fn inner_products_with_packed_factors_agree_with_scalar() {
             for start in [Start::Zero, Start::Sums, Start::First(first)] {
                 let mut expected = [first.to_vec(), first.to_vec()];
                 let [a, b] = &mut expected;
-                let terms: Vec<_> = x.iter().map(|x| PackedTerm { x, doubles: false, y: y_packed }).collect();
+                let terms: Vec<_> =
+                    x.iter().map(|x| PackedTerm { x: Words::Integers(x), y: y_packed }).collect();
                 scalar::dot2_packed(q, [a, b], &terms, start);
                 for kernels in INSTRUCTIONS.map(|instructions| Kernels::new(q, instructions)) {
                     // Odd lengths are for rings without our transforms, which leave residues.
                     let end = if range.len() % 16 == 0 { kernels.packed_end() } else { End::Residues };
                     let x: Vec<Vec<u64>> =
                         x.iter().map(|x| x.iter().map(|&x| as_factor(q, end, x)).collect()).collect();
-                    let doubles = matches!(end, End::Doubles);
-                    let terms: Vec<_> = x.iter().map(|x| PackedTerm { x, doubles, y: y_packed }).collect();
+                    let held = if matches!(end, End::Doubles) { Held::Doubles } else { Held::Integers };
+                    let terms: Vec<_> = x.iter().map(|x| PackedTerm { x: held.of(x), y: y_packed }).collect();
                     let mut found = [first.to_vec(), first.to_vec()];
                     let [a, b] = &mut found;
                     kernels.dot2_packed([a, b], &terms, start);

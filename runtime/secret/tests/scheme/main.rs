@@ -66,7 +66,7 @@ impl Party {
         Self { context, secret, seeds }
     }
 
-    fn rotation_keys(&mut self, steps: &[i64], level: Level) -> RotationKeys {
+    fn rotation_keys(&mut self, steps: &[i64], level: Level) -> GaloisKeys {
         let wanted: Vec<_> = steps.iter().map(|&s| (Rotation::new(s, &self.context), level)).collect();
         self.secret.rotation_keys(&self.context, &wanted, &mut self.seeds).unwrap()
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::{Args as ClapArgs, ValueEnum};
 use fhe_ckks::linear::{self, Diagonal, LinearGroup, LinearPlan, LinearTerm, PlaintextSource};
 use fhe_ckks::{
-    Ciphertext, CkksError, Context, Encoding, Evaluator, Level, Plaintext, RelinKey, Rotation, RotationKeys,
+    Ciphertext, CkksError, Context, Encoding, Evaluator, GaloisKeys, Level, Plaintext, RelinKey, Rotation,
     Scale,
 };
 use fhe_ring::kernels::Instructions;
@@ -79,7 +79,7 @@ struct Bench {
     context: Arc<Context>,
     secret: SecretKey,
     relin: RelinKey,
-    keys: RotationKeys,
+    keys: GaloisKeys,
     values: Vec<f64>,
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use fhe_bytecode::{CostModel, Scale};
 use fhe_ckks::{CkksError, Context};
 use fhe_ring::scalar::{End, Start, Term};
-use fhe_ring::{Ahead, Automorphism, BaseConverter};
+use fhe_ring::{Ahead, Automorphism, BaseConverter, Held, Words};
 
 use super::processor::processor_time;
 use super::sets::SETS;
@@ -89,18 +89,17 @@ impl Kernels {
 
         let coeffs: Vec<f64> = (0..n).map(|i| ((i * 37) % 1001) as f64 - 500.0).collect();
         let transform = fastest(|| {
-            tower.ntt.forward_f64(&tower.kernels, &mut out[0], &coeffs, 500.0, true);
+            tower.ntt.forward_f64(&tower.kernels, &mut out[0], &coeffs, 500.0, Held::Doubles);
         }) / n as f64;
 
         let mut dot = |len: usize, starts: &mut dyn Iterator<Item = usize>| {
             let [first, second] = &mut out;
             fastest(|| {
                 let start = starts.next().unwrap_or(0);
-                let y = |i: usize| &far[start + i * len..start + (i + 1) * len];
-                let x = |i: usize| &doubles[start / 2 + i * len..start / 2 + (i + 1) * len];
-                let terms: Vec<Term<'_>> = (0..TERMS)
-                    .map(|t| Term { x: x(t), doubles: true, y: [y(2 * t), y(2 * t + 1)], y_doubles: false })
-                    .collect();
+                let y = |i: usize| Words::Integers(&far[start + i * len..start + (i + 1) * len]);
+                let x = |i: usize| Words::Doubles(&doubles[start / 2 + i * len..start / 2 + (i + 1) * len]);
+                let terms: Vec<Term<'_>> =
+                    (0..TERMS).map(|t| Term { x: x(t), y: [y(2 * t), y(2 * t + 1)] }).collect();
                 tower.kernels.dot2([&mut first[..len], &mut second[..len]], &terms, Start::Sums);
             }) / (len * TERMS) as f64
         };

@@ -16,7 +16,7 @@ use fhe_ring::parallel::*;
 use super::inner::check_basis;
 use super::{Diagonal, LinearPlan, PlaintextSource};
 use crate::key_switch::{Digits, Halves, decompose};
-use crate::{Ciphertext, CkksError, Context, Rotation, RotationKeys};
+use crate::{Ciphertext, CkksError, Context, GaloisKeys, Rotation};
 use fhe_ring::shared::{STRIP, SharedKernel};
 use fhe_ring::{Buffer, Ring};
 use job::Job;
@@ -41,7 +41,7 @@ pub(super) fn inner_sums(
     inputs: &[Ciphertext],
     plan: &LinearPlan,
     source: &dyn PlaintextSource,
-    keys: &RotationKeys,
+    keys: &GaloisKeys,
 ) -> Result<(Vec<Halves>, Scale), CkksError> {
     let (ring, basis) = (context.ring(), context.key_basis(level));
     let n = ring.n();

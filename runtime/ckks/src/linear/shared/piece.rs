@@ -6,7 +6,7 @@ use super::job::Job;
 use crate::{Ciphertext, Context};
 use fhe_ring::scalar::{Start, Term};
 use fhe_ring::shared::{Partial, Places, STRIP, SharedKernel, SharedList, Strip, place};
-use fhe_ring::{Automorphism, Packed, Tower};
+use fhe_ring::{Automorphism, Held, Packed, Tower, Words};
 
 /// Sums that are worked on together.
 const BLOCK: usize = 8;
@@ -23,8 +23,8 @@ pub(super) struct Input<'a> {
     pub(super) ciphertext: &'a Ciphertext,
     /// P times its first half; nothing modulo a special prime.
     pub(super) first: Option<&'a [u64]>,
-    /// Its digits, and whether they are in doubles; none if it is not rotated.
-    pub(super) digits: Vec<(&'a [u64], bool)>,
+    /// Its digits; none if it is not rotated.
+    pub(super) digits: Vec<Words<'a>>,
 }
 
 /// One tower of the work.
@@ -52,8 +52,8 @@ pub(super) struct Scratch {
     plains: Vec<Strip>,
     /// For every step and digit both halves of the key, on the piece that the step reads.
     keys: Vec<u64>,
-    /// Whether they are doubles.
-    doubles: bool,
+    /// What they hold.
+    held: Held,
     /// A row before its permutation.
     before: [Vec<u64>; 2],
     /// For every block of sums, strip and half the sums of the block.
@@ -82,7 +82,7 @@ impl Scratch {
             rows: vec![Strip::ZERO; 2 * strips * work.job.rows.len()],
             plains: vec![Strip::ZERO; strips * work.plains.len()],
             keys: vec![0; 2 * work.size * work.steps.iter().map(|step| step.keys.len()).sum::<usize>()],
-            doubles: false,
+            held: Held::Integers,
             before: zeros(),
             sums: vec![work.kernel.nothing(); 2 * strips * work.n_sums],
         }
@@ -99,7 +99,7 @@ impl PieceWork<'_> {
         let n_rows = self.job.rows.len();
         let sources: Vec<usize> =
             self.steps.iter().map(|step| step.automorphism.source_piece(at, self.size)).collect();
-        scratch.doubles = self.write_keys(&sources, &mut scratch.keys);
+        scratch.held = self.write_keys(&sources, &mut scratch.keys);
         for row in &self.job.rows {
             let input = &self.inputs[row.input];
             let places = |half: usize| Places { first: half * n_rows + row.place, step: 2 * n_rows };
@@ -112,7 +112,7 @@ impl PieceWork<'_> {
                     }
                 }
                 Some(step) => {
-                    let keys = (&*scratch.keys, scratch.doubles);
+                    let keys = scratch.held.of(&scratch.keys);
                     self.switch(input, (step, sources[step]), keys, &mut scratch.before);
                     for (half, residues) in scratch.before.iter_mut().enumerate() {
                         self.kernel.to_words(residues);
@@ -136,17 +136,17 @@ impl PieceWork<'_> {
         self.tower.kernels.mul_scalar_assign(&mut out[1], self.context.p(self.index));
     }
 
-    /// Writes out the pieces of the keys that rotations into a piece read; true says that they are doubles.
-    fn write_keys(&self, sources: &[usize], keys: &mut [u64]) -> bool {
-        let mut doubles = false;
+    /// Writes out the pieces of the keys that rotations into a piece read, in the form that this gives.
+    fn write_keys(&self, sources: &[usize], keys: &mut [u64]) -> Held {
+        let mut held = Held::Integers;
         let mut keys = keys.chunks_exact_mut(self.size);
         for (step, source) in self.steps.iter().zip(sources) {
             let range = source * self.size..(source + 1) * self.size;
             for (half, out) in step.keys.iter().flatten().zip(&mut keys) {
-                doubles = self.tower.kernels.unpack(out, half.piece(range.clone()));
+                held = self.tower.kernels.unpack(out, half.piece(range.clone()));
             }
         }
-        doubles
+        held
     }
 
     /// out ← (P·c₀, 0) + Σ digit·key on a piece of an input, before the permutation.
@@ -154,22 +154,20 @@ impl PieceWork<'_> {
         &self,
         input: &Input<'_>,
         (step, piece): (usize, usize),
-        (keys, y_doubles): (&[u64], bool),
+        keys: Words<'_>,
         out: &mut [Vec<u64>; 2],
     ) {
         let range = piece * self.size..(piece + 1) * self.size;
         let n_digits = input.digits.len();
-        let keys = keys[2 * step * n_digits * self.size..].chunks_exact(2 * self.size);
+        let key = |digit: usize, half: usize| {
+            let from = (2 * (step * n_digits + digit) + half) * self.size;
+            keys.piece(from..from + self.size)
+        };
         let terms: Vec<Term<'_>> = input
             .digits
             .iter()
-            .zip(keys)
-            .map(|(&(x, doubles), key)| Term {
-                x: &x[range.clone()],
-                doubles,
-                y: [&key[..self.size], &key[self.size..]],
-                y_doubles,
-            })
+            .enumerate()
+            .map(|(digit, x)| Term { x: x.piece(range.clone()), y: [0, 1].map(|half| key(digit, half)) })
             .collect();
         let start = input.first.map_or(Start::Zero, |first| Start::First(&first[range]));
         let [first, second] = out;

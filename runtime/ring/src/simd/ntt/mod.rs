@@ -20,6 +20,7 @@ use super::prime::{Factor, Prime, SMALL_PRIME_BOUND};
 use crate::Ahead;
 use crate::modulus::Modulus;
 use crate::scalar::{Conversion, End};
+use crate::words::Held;
 
 /// Entries of a piece, at most: half of a 32 KiB cache.
 const PIECE: usize = 1 << 11;
@@ -88,17 +89,21 @@ impl<S: Lanes> FmaNtt<S> {
     }
 
     /// Integral coefficients in [-p, p], in order, to values, bit-reversed: in [0, p), or doubles.
-    pub fn forward_f64(&self, out: &mut [u64], coeffs: &[f64], doubles: bool) {
+    pub fn forward_f64(&self, out: &mut [u64], coeffs: &[f64], held: Held) {
         assert_eq!(out.len(), coeffs.len());
         self.begin(out, &Doubles(S::words(bits(coeffs)).0), &mut Ahead::nothing());
-        self.finish_all(out, if doubles { End::Doubles } else { End::Residues });
+        let end = match held {
+            Held::Integers => End::Residues,
+            Held::Doubles => End::Doubles,
+        };
+        self.finish_all(out, end);
     }
 
     /// The first layers of the transform of a base conversion from doubles below 2^50 in magnitude;
     /// [`FmaNtt::finish_piece`] does the others.
     pub fn begin_converted(&self, out: &mut [u64], from: Conversion<'_>, ahead: &mut Ahead<'_>) {
-        let Conversion { y, constants, doubles } = from;
-        assert!(doubles && y.len() == constants.len() && y.iter().all(|y| y.len() == self.n));
+        let Conversion { y, constants, held } = from;
+        assert!(held == Held::Doubles && y.len() == constants.len() && y.iter().all(|y| y.len() == self.n));
         match y.len() {
             1 => self.begin_few::<1>(out, y, constants, ahead),
             2 => self.begin_few::<2>(out, y, constants, ahead),

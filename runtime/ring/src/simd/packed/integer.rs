@@ -6,9 +6,10 @@
 use crate::modulus::Modulus;
 use crate::scalar::{PackedTerm, Start, Term};
 use crate::simd::FMA_PRIME_BOUND;
-use crate::simd::factors::{Bytes, Factors, Words};
+use crate::simd::factors::{Bytes, Factors, Integers, Plain};
 use crate::simd::lanes::{Avx512, Ifma, Lanes};
 use crate::simd::prime::{Factor, Prime, SMALL_PRIME_BOUND, from_int};
+use crate::words::{Held, Words};
 
 /// Terms that leave the low halves below 2^63.
 const MOST: usize = 1 << 10;
@@ -51,8 +52,10 @@ impl IntegerDot {
 
     /// Whether [`IntegerDot::dot2`] takes these.
     pub(in crate::simd) fn takes(len: usize, terms: &[Term<'_>]) -> bool {
-        let is_words = |term: &Term<'_>| !term.doubles && !term.y_doubles && term.x.len() == len;
-        len.is_multiple_of(16) && terms.iter().all(is_words)
+        let is_integer = |words: &Words<'_>| words.held() == Held::Integers;
+        let fits =
+            |term: &Term<'_>| is_integer(&term.x) && term.y.iter().all(is_integer) && term.x.len() == len;
+        len.is_multiple_of(16) && terms.iter().all(fits)
     }
 
     /// See [`crate::scalar::dot2`]; lengths are one multiple of 16.
@@ -64,7 +67,10 @@ impl IntegerDot {
         assert!(terms.iter().all(|term| term.y.iter().all(|y| y.len() == len)));
         let rows = terms
             .iter()
-            .map(|term| Row { x: pairs(term.x), y: term.y.map(Words::<_, false>::new) })
+            .map(|term| {
+                let y = term.y.map(|y| Plain::<_, Integers>::new(y.bits()));
+                Row { x: pairs(term.x.bits()), y }
+            })
             .collect();
         self.dot2_rows(sums, rows, 0, start);
     }
@@ -82,13 +88,13 @@ impl IntegerDot {
         let len = sums[0].len();
         let bits = terms.first().map_or(0, |term| term.y[0].bits());
         let fits = |term: &PackedTerm<'_>| {
-            !term.doubles && term.y.iter().all(|y| y.len() == len && y.bits() == bits)
+            term.x.held() == Held::Integers && term.y.iter().all(|y| y.len() == len && y.bits() == bits)
         };
         assert!(terms.iter().all(fits));
         let rows = terms
             .iter()
             .map(|term| Row {
-                x: pairs(term.x),
+                x: pairs(term.x.bits()),
                 y: term.y.map(|y| Bytes::new(self.token.lanes(), y.padded(), bits)),
             })
             .collect();

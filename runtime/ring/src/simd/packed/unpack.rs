@@ -3,12 +3,13 @@
 use crate::packed::Packed;
 use crate::simd::lanes::Lanes;
 use crate::simd::prime::from_int;
+use crate::words::Held;
 
 /// out ← the residues, as words or as the bits of doubles; as many as there are, of at most 50 bits.
 ///
 /// # Panics
 /// When the lengths differ or there are more bits.
-pub(in crate::simd) fn unpack<S: Lanes>(s: S, out: &mut [u64], packed: Packed<'_>, doubles: bool) {
+pub(in crate::simd) fn unpack<S: Lanes>(s: S, out: &mut [u64], packed: Packed<'_>, held: Held) {
     assert!(out.len() == packed.len(), "nothing to unpack");
     let pairs = S::words_mut(out).0.as_chunks_mut::<2>().0;
     let step = 2 * S::WIDTH / 8 * packed.bits();
@@ -20,14 +21,20 @@ pub(in crate::simd) fn unpack<S: Lanes>(s: S, out: &mut [u64], packed: Packed<'_
             for (i, out) in pairs.iter_mut().enumerate() {
                 let pair = s.unpack_pair(packed.padded(), i * step, &unpacker);
                 for j in 0..2 {
-                    s.store(&mut out[j], if doubles { from_int(s, pair[j]) } else { pair[j] });
+                    let value = match held {
+                        Held::Integers => pair[j],
+                        Held::Doubles => from_int(s, pair[j]),
+                    };
+                    s.store(&mut out[j], value);
                 }
             }
         },
     );
     let rest = packed.piece(done..packed.len()).residues();
-    out[done..]
-        .iter_mut()
-        .zip(rest)
-        .for_each(|(out, residue)| *out = if doubles { (residue as f64).to_bits() } else { residue });
+    for (out, residue) in out[done..].iter_mut().zip(rest) {
+        *out = match held {
+            Held::Integers => residue,
+            Held::Doubles => (residue as f64).to_bits(),
+        };
+    }
 }
