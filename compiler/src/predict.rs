@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fhe_bytecode::{
-    CheckedProgram, CostModel, Diagonals, ExpandedPlan, Expectation, Level, MapId, Memory, Op, Params,
+    CheckedProgram, CostModel, Diagonals, ExpandedPlan, Expectation, Kind, Level, MapId, Memory, Params,
     PlaintextKey, Prediction, Rotation,
 };
 
@@ -20,24 +20,21 @@ pub fn predict(program: &CheckedProgram, worst_error: f64, costs: &CostModel) ->
     for step in program.steps() {
         let cost = costs.at(params, step.level());
         let n_cts = step.op().dst().map_or(0, |dst| dst.len()) as f64;
-        let seconds = match step.op() {
-            Op::Linear { map, .. } => {
-                let use_of = plaintexts(program, *map, step.level());
+        let seconds = match step.op().kind() {
+            Kind::Map(map) => {
+                let use_of = plaintexts(program, map, step.level());
                 prediction.encode_seconds += cost.encode(use_of.count, use_of.period);
                 prediction.plaintext_bytes += use_of.bytes;
-                cost.linear(&program.map(*map).plan.counts())
+                cost.linear(&program.map(map).plan.counts())
             }
-            Op::Square { .. } | Op::Mul { .. } => n_cts * cost.product,
-            Op::Rescale { .. } => n_cts * cost.rescale,
-            Op::Input { .. }
-            | Op::Add { .. }
-            | Op::Sub { .. }
-            | Op::AddPlain { .. }
-            | Op::MulPlain { .. }
-            | Op::MulScalar { .. }
-            | Op::Drop { .. }
-            | Op::Free { .. }
-            | Op::Output { .. } => 0.0,
+            Kind::Product => n_cts * cost.product,
+            Kind::Rescale => n_cts * cost.rescale,
+            Kind::Input
+            | Kind::PlainSum(_)
+            | Kind::PlainProduct(_)
+            | Kind::ScalarProduct
+            | Kind::Exact
+            | Kind::End => 0.0,
         };
         prediction.seconds += seconds;
         layer_seconds[step.instruction.layer.index()] += seconds;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use fhe_bytecode::{CheckedProgram, CtRange, Level, Op};
+use fhe_bytecode::{CheckedProgram, CtRange, Kind, Level, Op};
 
 use crate::predict::plaintexts;
 
@@ -91,17 +91,23 @@ pub(super) fn work(program: &CheckedProgram) -> Vec<LayerWork> {
     let mut all = vec![LayerWork::default(); program.spec().layers.len()];
     for step in program.steps() {
         let layer = &mut all[step.instruction.layer.index()];
-        match step.op() {
-            Op::Linear { map, .. } => {
-                let counts = program.map(*map).plan.counts();
-                let used = plaintexts(program, *map, step.level());
+        match step.op().kind() {
+            Kind::Map(map) => {
+                let counts = program.map(map).plan.counts();
+                let used = plaintexts(program, map, step.level());
                 layer.rotations += counts.rotations();
                 layer.plaintext_products += counts.terms;
                 layer.plaintexts += used.count;
                 layer.plaintext_bytes += used.bytes;
             }
-            Op::Square { dst, .. } | Op::Mul { dst, .. } => layer.ciphertext_products += dst.len(),
-            _ => {}
+            Kind::Product => layer.ciphertext_products += step.op().dst().map_or(0, |dst| dst.len()),
+            Kind::Input
+            | Kind::PlainSum(_)
+            | Kind::PlainProduct(_)
+            | Kind::ScalarProduct
+            | Kind::Rescale
+            | Kind::Exact
+            | Kind::End => {}
         }
     }
     all
@@ -141,7 +147,7 @@ pub fn layers(program: &CheckedProgram) -> Vec<Layer> {
         let position = found.len() - 1;
         let sublevel = registers.sublevel(&instruction.op);
         let layer = &mut found[position];
-        layer.kind = kind(&instruction.op).unwrap_or(layer.kind);
+        layer.kind = kind(instruction.op.kind()).unwrap_or(layer.kind);
         for operand in instruction.op.sources().iter().filter_map(|src| registers.maker(*src)) {
             if operand != position && !layer.operands.contains(&operand) {
                 layer.operands.push(operand);
@@ -159,18 +165,12 @@ pub fn layers(program: &CheckedProgram) -> Vec<Layer> {
 }
 
 /// What an instruction makes of its layer; nothing if it only prepares or finishes.
-fn kind(op: &Op) -> Option<LayerKind> {
+fn kind(op: Kind) -> Option<LayerKind> {
     match op {
-        Op::Input { .. } => Some(LayerKind::Input),
-        Op::Linear { .. } | Op::MulPlain { .. } | Op::MulScalar { .. } => Some(LayerKind::Linear),
-        Op::Square { .. } | Op::Mul { .. } => Some(LayerKind::Product),
-        Op::Add { .. }
-        | Op::Sub { .. }
-        | Op::AddPlain { .. }
-        | Op::Rescale { .. }
-        | Op::Drop { .. }
-        | Op::Free { .. }
-        | Op::Output { .. } => None,
+        Kind::Input => Some(LayerKind::Input),
+        Kind::Map(_) | Kind::PlainProduct(_) | Kind::ScalarProduct => Some(LayerKind::Linear),
+        Kind::Product => Some(LayerKind::Product),
+        Kind::PlainSum(_) | Kind::Rescale | Kind::Exact | Kind::End => None,
     }
 }
 
@@ -191,16 +191,10 @@ impl Registers {
     fn sublevel(&self, op: &Op) -> u32 {
         let of = |run: &CtRange| run.iter().next().and_then(|r| self.0.get(&r.0)).map_or(1, |(_, s)| *s);
         let operands = op.sources().iter().map(of).max().unwrap_or(1);
-        match op {
-            Op::Input { .. } | Op::Rescale { .. } => 1,
-            Op::Linear { .. } | Op::Square { .. } | Op::Mul { .. } => operands + 1,
-            Op::MulPlain { .. } | Op::MulScalar { .. } => operands + 1,
-            Op::Add { .. }
-            | Op::Sub { .. }
-            | Op::AddPlain { .. }
-            | Op::Drop { .. }
-            | Op::Free { .. }
-            | Op::Output { .. } => operands,
+        match op.kind() {
+            Kind::Input | Kind::Rescale => 1,
+            Kind::Map(_) | Kind::Product | Kind::PlainProduct(_) | Kind::ScalarProduct => operands + 1,
+            Kind::PlainSum(_) | Kind::Exact | Kind::End => operands,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fhe_bytecode::clear::{ClearProgram, Event, Hook};
 use fhe_bytecode::noise::{LinearNoise, NoiseModel, OperandNoise};
-use fhe_bytecode::{CheckedProgram, CtId, MapId, Op, Pairing, Scale};
+use fhe_bytecode::{CheckedProgram, CtId, Kind, MapId, Pairing, Scale};
 use fhec_ir::spec::Uniform;
 
 /// Noise of one instruction, in units of the values.
@@ -44,23 +44,22 @@ impl InstructionNoise {
                 instruction.op.sources().iter().filter_map(|range| held.get(&range.first).copied()).collect();
             let scale = fact.scale.value();
             let mut relative = 0.0;
-            let variance = match &instruction.op {
-                Op::Input { .. } => model.fresh() / scale.powi(2),
-                Op::Square { .. } | Op::Mul { .. } => model.key_switch(fact.level) / scale.powi(2),
-                Op::Rescale { .. } => model.rescale_rounding() / scale.powi(2),
-                Op::Linear { map, .. } => linear(program, &model, *map, fact, &sources),
-                Op::AddPlain { .. } => model.encode(program.layout(fact.layout).period()) / scale.powi(2),
-                Op::MulPlain { .. } => {
+            let variance = match instruction.op.kind() {
+                Kind::Input => model.fresh() / scale.powi(2),
+                Kind::Product => model.key_switch(fact.level) / scale.powi(2),
+                Kind::Rescale => model.rescale_rounding() / scale.powi(2),
+                Kind::Map(map) => linear(program, &model, map, fact, &sources),
+                Kind::PlainSum(_) => model.encode(program.layout(fact.layout).period()) / scale.powi(2),
+                Kind::PlainProduct(_) => {
                     let weight = fact.scale.over(sources[0].0).value();
                     sources[0].1 * model.encode(program.layout(fact.layout).period()) / weight.powi(2)
                 }
-                Op::MulScalar { .. } => {
+                Kind::ScalarProduct => {
                     let weight = fact.scale.over(sources[0].0).value();
                     relative = (model.round_scalar() * leaks[index]).sqrt() / weight;
                     0.0
                 }
-                Op::Add { .. } | Op::Sub { .. } | Op::Drop { .. } => 0.0,
-                Op::Free { .. } | Op::Output { .. } => 0.0,
+                Kind::Exact | Kind::End => 0.0,
             };
             noise.push(Noise { deviation: (variance * leaks[index]).sqrt(), relative });
             if let Some(dst) = instruction.op.dst() {
@@ -110,8 +109,8 @@ fn leaks(program: &CheckedProgram) -> Vec<f64> {
         if let Some(dst) = instruction.op.dst() {
             leaks[index] = dst.iter().filter_map(|register| read.remove(&register)).fold(1.0, f64::max);
         }
-        let pairing = match &instruction.op {
-            Op::Linear { map, .. } => program.map(*map).diagonals.pairing(),
+        let pairing = match instruction.op.kind() {
+            Kind::Map(map) => program.map(map).diagonals.pairing(),
             _ => Pairing::None,
         };
         let factor = if pairing == Pairing::None { leaks[index] } else { pairing.noise_gain() };

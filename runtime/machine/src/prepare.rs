@@ -1,6 +1,6 @@
 //! Everything about a program that does not depend on the input: steps, plaintext demands, memory.
 
-use fhe_bytecode::{CheckedProgram, Fact, Level, Memory, Op, Scale, TensorId};
+use fhe_bytecode::{CheckedProgram, Fact, Kind, Level, Memory, Scale, TensorId};
 
 use super::cache::Demand;
 use super::error::VmError;
@@ -70,33 +70,23 @@ fn prepared(
     program: &CheckedProgram,
     step: &fhe_bytecode::Step<'_>,
 ) -> Result<Step, VmError> {
-    match (step.op(), step.sources) {
-        (Op::Linear { map, scale, .. }, sources) => {
-            let (map, level) = (program.map(*map), step.level());
-            let weight_scale = |source: &Fact| map.diagonals.weight_scale(*scale, source.scale);
-            let scales: Vec<Scale> = sources.iter().map(weight_scale).collect();
+    let bug = || VmError::Bug(format!("no facts for instruction {}", step.index));
+    let source = || step.sources.first().ok_or_else(bug);
+    let result = || step.result.ok_or_else(bug);
+    match step.op().kind() {
+        Kind::Map(map) => {
+            let (map, level, scale) = (program.map(map), step.level(), result()?.scale);
+            let weight_scale = |source: &Fact| map.diagonals.weight_scale(scale, source.scale);
+            let scales: Vec<Scale> = step.sources.iter().map(weight_scale).collect();
             Ok(Step::Linear(LinearStep::new(context, map, level, &scales), level))
         }
-        (Op::AddPlain { tensor, .. }, [source]) => plain(program, *tensor, source, source.scale),
-        (Op::MulPlain { tensor, scale, .. }, [source]) => {
-            plain(program, *tensor, source, scale.over(source.scale))
+        Kind::PlainSum(tensor) => plain(program, tensor, source()?, source()?.scale),
+        Kind::PlainProduct(tensor) => {
+            plain(program, tensor, source()?, result()?.scale.over(source()?.scale))
         }
-        (Op::AddPlain { .. } | Op::MulPlain { .. }, _) => {
-            Err(VmError::Bug(format!("no facts for the operand of instruction {}", step.index)))
+        Kind::Input | Kind::Product | Kind::ScalarProduct | Kind::Rescale | Kind::Exact | Kind::End => {
+            Ok(Step::Bare)
         }
-        (
-            Op::Input { .. }
-            | Op::Square { .. }
-            | Op::Mul { .. }
-            | Op::Add { .. }
-            | Op::Sub { .. }
-            | Op::MulScalar { .. }
-            | Op::Rescale { .. }
-            | Op::Drop { .. }
-            | Op::Free { .. }
-            | Op::Output { .. },
-            _,
-        ) => Ok(Step::Bare),
     }
 }
 

@@ -290,7 +290,7 @@ impl Session {
     /// Part of the work of each instruction: the predicted time of its layer, spread over what takes long.
     fn weights(&self) -> Vec<f64> {
         let spec = self.model.program.spec();
-        let is_heavy = |op: &Op| matches!(op, Op::Linear { .. } | Op::Square { .. } | Op::Mul { .. });
+        let is_heavy = |op: &Op| op.kind().is_heavy();
         let mut n_heavy = vec![0usize; spec.layers.len()];
         for instruction in spec.instructions.iter().filter(|i| is_heavy(&i.op)) {
             if let Some(n) = n_heavy.get_mut(instruction.layer.index()) {

@@ -9,7 +9,7 @@ mod linear;
 
 use crate::check::{CheckedProgram, Fact, Step};
 use crate::ids::CtRange;
-use crate::program::Op;
+use crate::program::{Numbers, Op};
 use linear::ClearMap;
 
 /// A result as a hook sees it.
@@ -61,12 +61,17 @@ impl<'a> ClearProgram<'a> {
     pub fn new(program: &'a CheckedProgram) -> Self {
         let spec = program.spec();
         let maps = spec.maps.iter().map(|map| ClearMap::new(map, program)).collect();
-        let plain = |step: Step<'_>| match step.op() {
-            Op::AddPlain { tensor, .. } | Op::MulPlain { tensor, .. } => {
+        let plain = |step: Step<'_>| match step.op().numbers() {
+            Numbers::WithConstant(tensor, _) => {
                 let layout = step.sources[0].layout;
-                Some(program.plain(*tensor, layout).expect("the checker resolved this constant"))
+                Some(program.plain(tensor, layout).expect("the checker resolved this constant"))
             }
-            _ => None,
+            Numbers::Input
+            | Numbers::Map(_)
+            | Numbers::Times(_)
+            | Numbers::Pairs(_)
+            | Numbers::Output
+            | Numbers::Free => None,
         };
         let plains = program.steps().map(plain).collect();
         Self { program, maps, plains }
@@ -104,38 +109,34 @@ struct Machine<'a> {
 
 impl Machine<'_> {
     fn step(&mut self, index: usize, op: &Op, fresh: &mut Option<Vec<Vec<f64>>>) -> Option<Vec<Vec<f64>>> {
-        match op {
-            Op::Input { .. } => fresh.take(),
-            Op::Linear { src, map, .. } => {
-                let inputs: Vec<&[Vec<f64>]> = src.iter().map(|range| self.read(*range)).collect();
+        let sources = op.sources();
+        let [first, last] = [sources.first(), sources.last()].map(|range| self.read(range.copied()));
+        match op.numbers() {
+            Numbers::Input => fresh.take(),
+            Numbers::Map(map) => {
+                let inputs: Vec<&[Vec<f64>]> = sources.iter().map(|range| self.read(Some(*range))).collect();
                 Some(self.clear.maps[map.index()].apply(&inputs))
             }
-            Op::Square { src, .. } => Some(self.each(*src, |v| v * v)),
-            Op::Mul { a, b, .. } => Some(zip(self.read(*a), self.read(*b), |x, y| x * y)),
-            Op::Add { a, b, .. } => Some(zip(self.read(*a), self.read(*b), |x, y| x + y)),
-            Op::Sub { a, b, .. } => Some(zip(self.read(*a), self.read(*b), |x, y| x - y)),
-            Op::AddPlain { src, .. } => {
-                Some(zip(self.read(*src), self.clear.plains[index].as_ref()?, |x, y| x + y))
+            Numbers::Times(factor) => {
+                Some(first.iter().map(|ct| ct.iter().map(|v| v * factor).collect()).collect())
             }
-            Op::MulPlain { src, .. } => {
-                Some(zip(self.read(*src), self.clear.plains[index].as_ref()?, |x, y| x * y))
-            }
-            Op::MulScalar { src, value, .. } => Some(self.each(*src, |v| v * value)),
-            Op::Rescale { src, .. } | Op::Drop { src, .. } => Some(self.read(*src).to_vec()),
-            Op::Free { src } => {
-                self.free(*src);
+            Numbers::Pairs(f) => Some(zip(first, last, f)),
+            Numbers::WithConstant(_, f) => Some(zip(first, self.clear.plains[index].as_ref()?, f)),
+            Numbers::Output => {
+                self.output = self.clear.program.output_layout().gather(first);
+                self.free(&sources);
                 None
             }
-            Op::Output { src } => {
-                self.output = self.clear.program.output_layout().gather(self.read(*src));
-                self.free(*src);
+            Numbers::Free => {
+                self.free(&sources);
                 None
             }
         }
     }
 
-    fn read(&self, range: CtRange) -> &[Vec<f64>] {
-        &self.registers[range.first.index()..range.first.index() + range.len()]
+    /// What a run of registers holds; nothing where there is no run.
+    fn read(&self, range: Option<CtRange>) -> &[Vec<f64>] {
+        range.map_or(&[], |range| &self.registers[range.first.index()..range.first.index() + range.len()])
     }
 
     fn store(&mut self, range: CtRange, cts: Vec<Vec<f64>>) {
@@ -148,12 +149,9 @@ impl Machine<'_> {
         }
     }
 
-    fn free(&mut self, range: CtRange) {
-        range.iter().for_each(|register| self.registers[register.index()] = Vec::new());
-    }
-
-    fn each(&self, range: CtRange, f: impl Fn(f64) -> f64) -> Vec<Vec<f64>> {
-        self.read(range).iter().map(|ct| ct.iter().map(|&v| f(v)).collect()).collect()
+    fn free(&mut self, runs: &[CtRange]) {
+        let registers = runs.iter().flat_map(|run| run.iter());
+        registers.for_each(|register| self.registers[register.index()] = Vec::new());
     }
 }
 

@@ -5,6 +5,7 @@
 //! trusts no length, never panics whatever the bytes, and hands out only programs that passed the checker.
 
 mod frozen;
+mod instructions;
 mod interface;
 mod packed;
 mod scalars;

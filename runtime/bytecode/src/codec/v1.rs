@@ -2,14 +2,15 @@
 
 use super::DecodeError;
 use super::frozen::{Frozen, enums, finished, sections, structs};
+use super::instructions::Instruction;
 use super::packed::Indices;
 use super::wire::{Reader, Wire, Writer};
-use crate::ids::{CodebookId, CtId, LayerId, LayoutId, MapId, TensorId};
+use crate::ids::{CodebookId, LayoutId, TensorId};
 use crate::params::Level;
 use crate::program::ProgramSpec;
 use crate::rotation::Rotation;
 use crate::scale::Scale;
-use crate::{constants, ids, layout, linear, params, plan, program};
+use crate::{constants, layout, linear, params, plan, program};
 
 sections! {
     /// A program of version 1.
@@ -58,7 +59,6 @@ impl Program {
 }
 
 structs! {
-    CtRange for ids::CtRange { first: CtId, len: u32 }
     Params for params::ParamsSpec {
         log_n: u32, towers: Vec<u64>, special_primes: Vec<u64>, digit_size: usize, insecure: bool, toy: bool,
     } + { pool: None }
@@ -83,7 +83,6 @@ structs! {
     Plan for plan::Plan { splits: Vec<Split> }
     Split for plan::Split { rotation: Rotation, baby: Rotation }
     Layer for program::LayerSpec { name: String, seconds: f64, error: f64 } + { peak: 0.0 }
-    Instruction for program::Instruction { layer: LayerId, op: Op }
     RotationKey for program::RotationKey { rotation: Rotation, level: Level }
     Prediction for program::Prediction {
         seconds: f64, encode_seconds: f64, key_bytes: u64, plaintext_bytes: u64, ciphertext_bytes: u64,
@@ -102,21 +101,6 @@ enums! {
         1 Dense { weight: TensorId }
         2 SumPool { kernel: [u32; 2], stride: [u32; 2], pads: [i32; 2], factor: f64 }
         3 Pick { factors: Option<TensorId>, channel_offset: i32, stride: [u32; 2], pads: [i32; 2] }
-    }
-    Op for program::Op {
-        0 Input { dst: CtRange }
-        1 Linear { dst: CtRange, src: Vec<CtRange>, map: MapId, scale: Scale }
-        2 Square { dst: CtRange, src: CtRange }
-        3 Mul { dst: CtRange, a: CtRange, b: CtRange }
-        4 Add { dst: CtRange, a: CtRange, b: CtRange }
-        5 Sub { dst: CtRange, a: CtRange, b: CtRange }
-        6 AddPlain { dst: CtRange, src: CtRange, tensor: TensorId }
-        7 MulPlain { dst: CtRange, src: CtRange, tensor: TensorId, scale: Scale }
-        8 MulScalar { dst: CtRange, src: CtRange, value: f64, scale: Scale }
-        9 Rescale { dst: CtRange, src: CtRange }
-        10 Drop { dst: CtRange, src: CtRange, level: Level }
-        11 Free { src: CtRange }
-        12 Output { src: CtRange }
     }
 }
 

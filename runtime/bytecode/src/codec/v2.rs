@@ -7,6 +7,7 @@ mod constants;
 
 use super::DecodeError;
 use super::frozen::{Frozen, finished, sections, structs};
+use super::instructions::Instruction;
 use super::stream::SectionWriter;
 use super::v1;
 use super::wire::Reader;
@@ -40,7 +41,7 @@ sections! {
         b"CNST" constants: constants::Constants,
         b"MAPS" maps: Vec<v1::LinearMap>,
         b"LAYR" layers: Vec<Layer>,
-        b"CODE" instructions: Vec<v1::Instruction>,
+        b"CODE" instructions: Vec<Instruction>,
     }
 }
 

@@ -4,11 +4,15 @@
 //! register by register on runs of equal length. A destination must be free, a source must be defined;
 //! sources stay defined until they are freed. Levels and scales follow from the input, so instructions
 //! carry only what cannot be derived.
+//!
+//! Everything that is the same for whoever meets an instruction is said here: its name, registers, text, numbers and kind.
 
+use super::meaning::{Kind, Numbers};
 use crate::ids::{CtRange, LayerId, MapId, TensorId};
 use crate::params::Level;
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display, Formatter};
 
 /// An instruction and the layer it belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -185,5 +189,88 @@ impl Op {
             | Op::Free { src }
             | Op::Output { src } => vec![*src],
         }
+    }
+
+    /// What becomes of the numbers in the slots.
+    pub fn numbers(&self) -> Numbers {
+        match self {
+            Op::Input { .. } => Numbers::Input,
+            Op::Linear { map, .. } => Numbers::Map(*map),
+            Op::Square { .. } | Op::Mul { .. } => Numbers::Pairs(|x, y| x * y),
+            Op::Add { .. } => Numbers::Pairs(|x, y| x + y),
+            Op::Sub { .. } => Numbers::Pairs(|x, y| x - y),
+            Op::AddPlain { tensor, .. } => Numbers::WithConstant(*tensor, |x, y| x + y),
+            Op::MulPlain { tensor, .. } => Numbers::WithConstant(*tensor, |x, y| x * y),
+            Op::MulScalar { value, .. } => Numbers::Times(*value),
+            Op::Rescale { .. } | Op::Drop { .. } => Numbers::Times(1.0),
+            Op::Free { .. } => Numbers::Free,
+            Op::Output { .. } => Numbers::Output,
+        }
+    }
+
+    /// What it is to ciphertexts.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Op::Input { .. } => Kind::Input,
+            Op::Linear { map, .. } => Kind::Map(*map),
+            Op::Square { .. } | Op::Mul { .. } => Kind::Product,
+            Op::AddPlain { tensor, .. } => Kind::PlainSum(*tensor),
+            Op::MulPlain { tensor, .. } => Kind::PlainProduct(*tensor),
+            Op::MulScalar { .. } => Kind::ScalarProduct,
+            Op::Rescale { .. } => Kind::Rescale,
+            Op::Add { .. } | Op::Sub { .. } | Op::Drop { .. } => Kind::Exact,
+            Op::Free { .. } | Op::Output { .. } => Kind::End,
+        }
+    }
+}
+
+/// One line, as `fhec inspect` prints it.
+impl Display for Instruction {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}  ; {}", self.op, self.layer)
+    }
+}
+
+impl Display for Op {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(dst) = self.dst() {
+            write!(f, "{dst} = ")?;
+        }
+        write!(f, "{}", self.name())?;
+        for (i, src) in self.sources().iter().enumerate() {
+            write!(f, "{} {src}", if i == 0 { "" } else { "," })?;
+        }
+        match self {
+            Op::Linear { map, scale, .. } => write!(f, " {{map={map}, scale={scale}}}"),
+            Op::AddPlain { tensor, .. } => write!(f, " {{tensor={tensor}}}"),
+            Op::MulPlain { tensor, scale, .. } => write!(f, " {{tensor={tensor}, scale={scale}}}"),
+            Op::MulScalar { value, scale, .. } => write!(f, " {{value={value:.6}, scale={scale}}}"),
+            Op::Drop { level, .. } => write!(f, " {{level={level}}}"),
+            Op::Input { .. }
+            | Op::Square { .. }
+            | Op::Mul { .. }
+            | Op::Add { .. }
+            | Op::Sub { .. }
+            | Op::Rescale { .. }
+            | Op::Free { .. }
+            | Op::Output { .. } => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_print_on_one_line() {
+        let op = Op::Linear {
+            dst: CtRange::new(4, 2),
+            src: vec![CtRange::new(0, 3), CtRange::new(3, 1)],
+            map: MapId(7),
+            scale: Scale::from_log2(60.5),
+        };
+        let line = Instruction { layer: LayerId(2), op }.to_string();
+        assert_eq!(line, "c4..6 = linear c0..3, c3 {map=m7, scale=2^60.5000}  ; y2");
     }
 }

@@ -3,8 +3,8 @@
 //! [`ProgramSpec`] is plain data, in RON or in the binary format; [`crate::check`] turns it into a
 //! [`crate::CheckedProgram`], the only form that a runtime accepts.
 
-mod display;
 mod instruction;
+mod meaning;
 mod preprocessing;
 
 use crate::constants::Constants;
@@ -18,6 +18,7 @@ use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 
 pub use instruction::{Instruction, Op};
+pub use meaning::{Kind, Numbers};
 pub use preprocessing::{Preprocessing, Raw};
 
 /// A program as written by a compiler or read from a file; not yet checked.
