@@ -157,11 +157,7 @@ impl Tensor {
             TensorData::F64(v) => Cow::Borrowed(v),
             TensorData::Scaled(s) => {
                 let mut values = s.base.to_f64().into_owned();
-                let taps = values.len() / (self.dims[0] * self.dims[1]).max(1);
-                for (i, chunk) in values.chunks_mut(taps.max(1)).enumerate() {
-                    let factor = s.factor(i * taps);
-                    chunk.iter_mut().for_each(|x| *x *= factor);
-                }
+                s.scale(&mut values);
                 Cow::Owned(values)
             }
         }
@@ -226,6 +222,25 @@ impl Scaled {
         };
         out * input
     }
+
+    /// Multiplies all values by their factors. Extents are those of the base: the tensor itself may have been reshaped.
+    fn scale(&self, values: &mut [f64]) {
+        let (rows, columns) = (self.base.dims[0], self.base.dims[1]);
+        let taps = (self.base.len() / (rows * columns).max(1)).max(1);
+        let group = (rows * columns / self.input.len().max(1)).max(1);
+        for (o, row) in values.chunks_mut((columns * taps).max(1)).enumerate() {
+            let out = if self.out.len() == 1 { self.out[0] } else { self.out[o] };
+            match self.input.len() {
+                1 => row.iter_mut().for_each(|x| *x *= out * self.input[0]),
+                _ => {
+                    let inputs = &self.input[o / group * columns..][..columns];
+                    for (cell, input) in row.chunks_mut(taps).zip(inputs) {
+                        cell.iter_mut().for_each(|x| *x *= out * input);
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn broadcast_product(a: &[f64], b: &[f64]) -> Arc<[f64]> {
@@ -282,6 +297,15 @@ mod tests {
         let expected = [10.0, 10.0, 20.0, 20.0, 15.0, 15.0, 20.0, 20.0];
         assert_eq!(scaled.to_f64().as_ref(), expected);
         assert_eq!(scaled.iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_scaled_weight_keeps_its_factors_when_it_is_reshaped() {
+        let base = Tensor::from_f32(vec![2, 4], vec![1.0; 8]).unwrap();
+        let scaled = base.scaled(&[1.0, 10.0], &[1.0, 2.0, 3.0, 4.0]);
+        let reshaped = Tensor::new(vec![2, 1, 2, 2], scaled.data().clone()).unwrap();
+        assert_eq!(reshaped.to_f64().as_ref(), [1.0, 2.0, 3.0, 4.0, 10.0, 20.0, 30.0, 40.0]);
+        assert_eq!(reshaped.iter().collect::<Vec<_>>(), reshaped.to_f64().as_ref());
     }
 
     #[test]

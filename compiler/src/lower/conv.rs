@@ -62,7 +62,7 @@ impl Conv {
 
     /// Visits every multiply-add with a non-zero weight.
     pub fn for_each_run(&self, member: MemberIdx, mut visit: impl FnMut(Run)) {
-        let weight = self.weight.of(member);
+        let weight = self.weight.of(member).to_f64();
         let [kh, kw] = self.kernel();
         let per_group = self.weight.dims()[1];
         let outs_per_group = self.output.c / self.groups;
@@ -71,7 +71,7 @@ impl Conv {
             for ic in 0..per_group {
                 for ky in 0..kh {
                     for kx in 0..kw {
-                        let w = weight.get(((oc * per_group + ic) * kh + ky) * kw + kx);
+                        let w = weight[((oc * per_group + ic) * kh + ky) * kw + kx];
                         if w != 0.0 {
                             self.tap_runs(oc, first_channel + ic, [ky, kx], w, &mut visit);
                         }
@@ -120,19 +120,50 @@ impl Conv {
 
     /// Adds the map of `operand` to `result`.
     pub fn apply(&self, member: MemberIdx, operand: &[f64], result: &mut [f64]) {
+        if self.is_dense() {
+            let weight = self.weight.of(member).to_f64();
+            for (row, y) in weight.chunks_exact(operand.len().max(1)).zip(result) {
+                let products = row.iter().zip(operand).filter(|(w, _)| **w != 0.0);
+                *y = products.fold(*y, |y, (w, x)| y + w * x);
+            }
+            return;
+        }
         self.for_each_run(member, |run| {
-            let outputs = &mut result[run.out..run.out + run.len];
-            let inputs = operand[run.input..].iter().step_by(run.step);
-            outputs.iter_mut().zip(inputs).for_each(|(y, x)| *y += run.weight * x);
+            let (outputs, inputs) = (&mut result[run.out..run.out + run.len], &operand[run.input..]);
+            // Without a step the loop is over neighbors, which vectors can hold.
+            match run.step {
+                1 => outputs.iter_mut().zip(inputs).for_each(|(y, x)| *y += run.weight * x),
+                step => {
+                    outputs
+                        .iter_mut()
+                        .zip(inputs.iter().step_by(step))
+                        .for_each(|(y, x)| *y += run.weight * x);
+                }
+            }
         });
     }
 
     /// Adds the transposed map of `result` to `operand`.
     pub fn apply_transposed(&self, member: MemberIdx, result: &[f64], operand: &mut [f64]) {
+        if self.is_dense() {
+            let weight = self.weight.of(member).to_f64();
+            let rows = weight.chunks_exact(operand.len().max(1)).zip(result).filter(|(_, y)| **y != 0.0);
+            for (row, y) in rows {
+                operand.iter_mut().zip(row).for_each(|(x, w)| *x += w * y);
+            }
+            return;
+        }
         self.for_each_run(member, |run| {
-            let outputs = &result[run.out..run.out + run.len];
-            let inputs = operand[run.input..].iter_mut().step_by(run.step);
-            outputs.iter().zip(inputs).for_each(|(y, x)| *x += run.weight * y);
+            let (outputs, inputs) = (&result[run.out..run.out + run.len], &mut operand[run.input..]);
+            match run.step {
+                1 => outputs.iter().zip(inputs).for_each(|(y, x)| *x += run.weight * y),
+                step => {
+                    outputs
+                        .iter()
+                        .zip(inputs.iter_mut().step_by(step))
+                        .for_each(|(y, x)| *x += run.weight * y);
+                }
+            }
         });
     }
 
