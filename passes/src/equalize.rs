@@ -11,7 +11,7 @@
 //! Before: verified graph with recorded ranges. After: same outputs, never deeper; operands of monic polynomials lie in
 //! about [-1, 1] per channel.
 
-use fhec_ir::depth::depths;
+use fhec_ir::cost::depths;
 use fhec_ir::{Graph, NodeId, Op, ShapeError};
 
 use crate::pass::{Changed, Pass, PassCx, PassError};

@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use fhec_ir::depth::depths;
+use fhec_ir::cost::{Work, depths, work};
 use fhec_ir::spec::Uniform;
-use fhec_ir::stats::{Work, work};
 use fhec_ir::{Graph, evaluate, verify};
 
 use crate::pass::{Changed, Pass, PassCx, PassError, Report};

@@ -75,18 +75,7 @@ fn path_to_bias(graph: &Graph, id: NodeId) -> Option<Vec<NodeId>> {
     match graph.op(id) {
         Op::Conv2d(_) | Op::Linear(_) | Op::AddConst { .. } => {}
         Op::Add => path.extend(graph.operands(id).into_iter().find_map(|o| path_to_bias(graph, o))?),
-        Op::Input { .. }
-        | Op::BatchNorm { .. }
-        | Op::Pool(_)
-        | Op::Poly { .. }
-        | Op::Bivar { .. }
-        | Op::Scale { .. }
-        | Op::Mul
-        | Op::Concat
-        | Op::Slice(_)
-        | Op::Pad(_)
-        | Op::Flatten
-        | Op::Output => return None,
+        _ => return None,
     }
     Some(path)
 }
@@ -130,13 +119,7 @@ fn move_forward(graph: &mut Graph, id: NodeId, value: TensorId) -> Result<bool, 
                 graph.set_operand(consumer, slot, operand);
                 add_to_bias(graph, consumer, &constant)?;
             }
-            Op::Add
-            | Op::Pool(_)
-            | Op::Scale { .. }
-            | Op::Concat
-            | Op::Slice(_)
-            | Op::Pad(_)
-            | Op::Flatten => {
+            op if op.is_linear() => {
                 let value = through(graph, consumer, slot, &constant).store(graph);
                 graph.set_operand(consumer, slot, operand);
                 let range = graph.node_mut(consumer).range.take();
@@ -144,12 +127,7 @@ fn move_forward(graph: &mut Graph, id: NodeId, value: TensorId) -> Result<bool, 
                 graph.replace_uses(consumer, after);
                 graph.node_mut(after).range = range;
             }
-            Op::Input { .. }
-            | Op::BatchNorm { .. }
-            | Op::Poly { .. }
-            | Op::Bivar { .. }
-            | Op::Mul
-            | Op::Output => continue,
+            _ => continue,
         }
         graph.touch(consumer, NAME);
         moved = true;

@@ -12,7 +12,7 @@ mod shrink;
 
 use std::collections::BTreeMap;
 
-use fhec_ir::{Graph, NodeId, Op};
+use fhec_ir::{Channels, Graph, NodeId, channels};
 
 use crate::pass::{Changed, Pass, PassCx, PassError};
 
@@ -76,11 +76,8 @@ fn find(graph: &Graph) -> Vec<Group> {
 /// Whether every consumer multiplies the channel by zero.
 fn is_unread(graph: &Graph, id: NodeId, channel: usize) -> bool {
     let mut uses = graph.uses(id).into_iter();
-    uses.all(|(consumer, _)| match graph.op(consumer) {
-        Op::BatchNorm { scale: factor, .. } | Op::Scale { factor } => {
-            constant::is_zero_row(graph, *factor, channel)
-        }
-        _ => false,
+    uses.all(|(consumer, _)| {
+        graph.op(consumer).factor().is_some_and(|factor| constant::is_zero_row(graph, factor, channel))
     })
 }
 
@@ -95,24 +92,7 @@ fn leaders(graph: &Graph) -> Vec<(NodeId, NodeId)> {
     }
     let mut parent: Vec<Option<NodeId>> = vec![None; graph.bound()];
     for id in graph.topo_order() {
-        let ties = match graph.op(id) {
-            Op::BatchNorm { .. }
-            | Op::Pool(_)
-            | Op::Poly { .. }
-            | Op::Bivar { .. }
-            | Op::Scale { .. }
-            | Op::AddConst { .. }
-            | Op::Add
-            | Op::Mul => true,
-            Op::Input { .. }
-            | Op::Conv2d(_)
-            | Op::Linear(_)
-            | Op::Concat
-            | Op::Slice(_)
-            | Op::Pad(_)
-            | Op::Flatten
-            | Op::Output => false,
-        };
+        let ties = channels(graph, id) == Channels::Each;
         for operand in graph.operands(id).into_iter().filter(|_| ties) {
             let (a, b) = (root(&parent, id), root(&parent, operand));
             if a != b {
@@ -125,24 +105,16 @@ fn leaders(graph: &Graph) -> Vec<(NodeId, NodeId)> {
 
 /// Whether the channels of a node may go: it does not come from outside, and every consumer can do without them.
 fn can_shrink(graph: &Graph, id: NodeId) -> bool {
-    mixes_channels_freely(graph.op(id))
-        && graph.uses(id).into_iter().all(|(consumer, _)| mixes_channels_freely(graph.op(consumer)))
+    takes_any_channels(graph, id)
+        && graph.uses(id).into_iter().all(|(consumer, _)| takes_any_channels(graph, consumer))
 }
 
 /// Whether an operation can be written for other channels than it has: neither their number nor their order is given
 /// from outside.
-fn mixes_channels_freely(op: &Op) -> bool {
-    match op {
-        Op::Conv2d(conv) => conv.groups == 1,
-        Op::Input { .. } | Op::Concat | Op::Slice(_) | Op::Pad(_) | Op::Flatten | Op::Output => false,
-        Op::Linear(_)
-        | Op::BatchNorm { .. }
-        | Op::Pool(_)
-        | Op::Poly { .. }
-        | Op::Bivar { .. }
-        | Op::Scale { .. }
-        | Op::AddConst { .. }
-        | Op::Add
-        | Op::Mul => true,
+fn takes_any_channels(graph: &Graph, id: NodeId) -> bool {
+    match channels(graph, id) {
+        Channels::Mixed { groups } => groups == 1,
+        Channels::Each => true,
+        Channels::Outside | Channels::Moved(_) => false,
     }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use fhec_ir::depth::depths;
+use fhec_ir::cost::depths;
 use fhec_ir::{Divisor, Graph, Op};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, Stop, pipeline};
 use support::nets;

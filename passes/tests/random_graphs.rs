@@ -2,7 +2,7 @@
 
 mod support;
 
-use fhec_ir::depth::depths;
+use fhec_ir::cost::depths;
 use fhec_ir::{Graph, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, PassRun, SAME_OUTPUT, pipeline};
 use support::{difference, outputs, random};

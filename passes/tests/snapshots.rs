@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fhec_ir::depth::depths;
+use fhec_ir::cost::depths;
 use fhec_ir::spec::{GraphSpec, NodeSpec};
 use fhec_ir::{Graph, MemberIdx, verify};
 use fhec_passes::{

@@ -1,20 +1,20 @@
 //! The tensor graph between import and scheduling: typed ids, operations, facts, shape inference, printer, verifier,
-//! depth and work analyses, and a clear evaluator in f64 that says what a graph means.
+//! costs, and a clear evaluator in f64 that says what a graph means.
 
 #![forbid(unsafe_code)]
 
-pub mod depth;
+pub mod cost;
 mod edit;
 mod ensemble;
 pub mod eval;
 mod graph;
 mod ids;
 mod infer;
+mod nature;
 pub mod op;
 mod print;
 mod shape;
 pub mod spec;
-pub mod stats;
 mod tensor;
 mod verify;
 mod weights;
@@ -24,8 +24,9 @@ pub use eval::{EvalError, Value, evaluate};
 pub use graph::{Graph, Node, ValueRange};
 pub use ids::{MemberIdx, NodeId, TensorId};
 pub use infer::{ShapeError, infer};
+pub use nature::{Channels, Kind, attributes, channels};
 pub use op::{Conv2d, Divisor, Linear, Op, Pad, Pads, Pool, Slice};
-pub use print::{PrintOptions, attributes, number, print, print_node};
+pub use print::{PrintOptions, number, print, print_node};
 pub use shape::Shape;
 pub use tensor::{Scaled, Tensor, TensorData, TensorSizeError};
 pub use verify::{Fault, Verified, VerifyError, VerifyErrors, verify};

@@ -6,7 +6,8 @@ use std::fmt::{self, Write as _};
 
 use indexmap::IndexSet;
 
-use crate::{Conv2d, Divisor, Graph, NodeId, Op, Pads, Shape, TensorId};
+use crate::nature::attributes;
+use crate::{Graph, NodeId, TensorId};
 
 /// What a printed graph shows besides operations and shapes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,87 +109,6 @@ fn line(graph: &Graph, names: &Names, id: NodeId) -> String {
         let _ = write!(text, " in [{}, {}]", number(lo), number(hi));
     }
     text
-}
-
-/// What an operation has besides operands and constants, each as `name=value`, in a fixed order.
-#[must_use]
-pub fn attributes(graph: &Graph, op: &Op) -> Vec<String> {
-    let mut out = Vec::new();
-    match op {
-        Op::Conv2d(Conv2d { weight, stride, pads, dilation, groups, .. }) => {
-            let dims = graph.tensor(*weight).dims();
-            out.push(format!("k={}x{}", dims[2], dims[3]));
-            out.push(format!("s={}", pair(*stride)));
-            out.push(format!("p={}", sides(*pads)));
-            if *dilation != [1, 1] {
-                out.push(format!("d={}", pair(*dilation)));
-            }
-            if *groups != 1 {
-                out.push(format!("g={groups}"));
-            }
-        }
-        Op::Pool(pool) => {
-            out.push(format!("k={}x{}", pool.kernel[0], pool.kernel[1]));
-            out.push(format!("s={}", pair(pool.stride)));
-            out.push(format!("p={}", sides(pool.pads)));
-            out.push(match pool.divisor {
-                Divisor::Constant(k) => format!("div={}", number(k)),
-                Divisor::ExcludePad => "div=inside".into(),
-            });
-        }
-        Op::Poly { coeffs } | Op::Bivar { coeffs } => {
-            let tensor = graph.tensor(*coeffs);
-            if graph.weights().members(*coeffs).len() == 1 && tensor.dims()[1] == 1 {
-                let shown: Vec<_> = tensor.iter().map(number).collect();
-                out.push(format!("c=({})", shown.join(" ")));
-            } else {
-                out.push(format!("rows={}", tensor.dims()[0]));
-            }
-        }
-        Op::Scale { factor: id } | Op::AddConst { value: id } => {
-            if graph.weights().members(*id).len() == 1 && graph.tensor(*id).len() == 1 {
-                out.push(format!("v={}", number(graph.tensor(*id).get(0))));
-            }
-        }
-        Op::Slice(slice) => {
-            for (axis, name) in ["c", "h", "w"].into_iter().enumerate() {
-                let (start, end, step) = (slice.start[axis], slice.end[axis], slice.step[axis]);
-                out.push(if step == 1 {
-                    format!("{name}={start}..{end}")
-                } else {
-                    format!("{name}={start}..{end}/{step}")
-                });
-            }
-        }
-        Op::Pad(pad) => {
-            for (axis, name) in ["c", "h", "w"].into_iter().enumerate() {
-                if pad.before[axis] + pad.after[axis] > 0 {
-                    out.push(format!("{name}={}+{}", pad.before[axis], pad.after[axis]));
-                }
-            }
-        }
-        Op::Input { shape: Shape { .. } }
-        | Op::Linear(_)
-        | Op::BatchNorm { .. }
-        | Op::Add
-        | Op::Mul
-        | Op::Concat
-        | Op::Flatten
-        | Op::Output => {}
-    }
-    out
-}
-
-fn pair([h, w]: [usize; 2]) -> String {
-    if h == w { h.to_string() } else { format!("{h}x{w}") }
-}
-
-fn sides(p: Pads) -> String {
-    if p == Pads::same(p.top) {
-        p.top.to_string()
-    } else {
-        format!("{},{},{},{}", p.top, p.left, p.bottom, p.right)
-    }
 }
 
 #[cfg(test)]

@@ -11,8 +11,7 @@ mod verify;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fhec_ir::depth::{depths, operand_costs};
-use fhec_ir::stats::{node_work, work};
+use fhec_ir::cost::{depths, node_work, operand_costs, work};
 use fhec_ir::{Graph, Op, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, PassError, PassRun, pipeline};
 use indexmap::IndexMap;

@@ -1,7 +1,7 @@
 //! Circuits compute what their graphs compute, with the same depth.
 
 use fhec_ir::spec::GraphSpec;
-use fhec_ir::{MemberIdx, depth, evaluate, verify};
+use fhec_ir::{MemberIdx, cost, evaluate, verify};
 
 use super::{Circuit, CircuitOp, Map, eval, lower};
 
@@ -34,7 +34,7 @@ fn check(nodes: &str) -> Circuit {
         reached[id.index()] = sources.into_iter().map(|(s, d)| reached[s.index()] + d).max().unwrap_or(0);
     }
     let found = circuit.outputs.iter().map(|o| reached[o.index()]).max().unwrap_or(0);
-    assert_eq!(found, depth::depths(&graph).total(), "depth");
+    assert_eq!(found, cost::depths(&graph).total(), "depth");
     circuit
 }
 

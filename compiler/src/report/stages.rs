@@ -1,7 +1,7 @@
 //! The passes of a build as they ran: what each left behind, and how its graph is drawn.
 
 use fhec_ir::Graph;
-use fhec_ir::depth::depths;
+use fhec_ir::cost::depths;
 use fhec_passes::{Changed, PassRun};
 
 use super::drawing::Drawing;

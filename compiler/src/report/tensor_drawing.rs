@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fhec_ir::depth::{depths, operand_costs};
-use fhec_ir::{Divisor, Graph, NodeId, Op, Shape, attributes, number};
+use fhec_ir::cost::{depths, operand_costs};
+use fhec_ir::{Divisor, Graph, Kind, NodeId, Op, Shape, attributes, number};
 
 use super::drawing::{Drawing, DrawnNode, Family};
 use super::html::Tip;
@@ -62,12 +62,12 @@ fn range(node: &fhec_ir::Node) -> String {
 }
 
 fn family(op: &Op) -> Family {
-    match op {
-        Op::Input { .. } | Op::Output => Family::Port,
-        Op::Conv2d(_) | Op::Linear(_) | Op::Pool(_) => Family::Linear,
-        Op::Poly { .. } | Op::Bivar { .. } | Op::Mul => Family::Product,
-        Op::BatchNorm { .. } | Op::Scale { .. } | Op::AddConst { .. } => Family::Channel,
-        Op::Add | Op::Concat | Op::Slice(_) | Op::Pad(_) | Op::Flatten => Family::Free,
+    match op.kind() {
+        Kind::Port => Family::Port,
+        Kind::Linear => Family::Linear,
+        Kind::Product => Family::Product,
+        Kind::Constant => Family::Channel,
+        Kind::Free => Family::Free,
     }
 }
 
@@ -79,8 +79,6 @@ fn label(graph: &Graph, id: NodeId) -> String {
         (h, w) => format!(" /{h}×{w}"),
     };
     match graph.op(id) {
-        Op::Input { .. } => "input".to_owned(),
-        Op::Output => "output".to_owned(),
         Op::Conv2d(conv) => {
             let dims = graph.tensor(conv.weight).dims();
             format!("conv {}×{}{}", dims[2], dims[3], stride(conv.stride))
@@ -98,15 +96,11 @@ fn label(graph: &Graph, id: NodeId) -> String {
             degree => format!("poly, degree {degree}"),
         },
         Op::Bivar { .. } => "poly of two".to_owned(),
-        Op::BatchNorm { .. } => "batch norm".to_owned(),
-        Op::Scale { .. } => "scale".to_owned(),
         Op::AddConst { .. } => "add constant".to_owned(),
-        Op::Add => "add".to_owned(),
         Op::Mul => "multiply".to_owned(),
         Op::Concat => "concatenate".to_owned(),
-        Op::Slice(_) => "slice".to_owned(),
-        Op::Pad(_) => "pad".to_owned(),
         Op::Flatten => format!("flatten to {}", Shape::len(&graph.shape(id))),
+        named => named.mnemonic().replace('_', " "),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use egg::Id;
-use fhec_ir::depth::power_depth;
-use fhec_ir::{Divisor, Graph, NodeId, Op, TensorId};
+use fhec_ir::cost::{node_work, operand_costs, power_depth};
+use fhec_ir::{Channels, Divisor, Graph, NodeId, Op, TensorId, channels};
 
 use super::facts::{EGraph, Fact, Facts, NodeFact, WeightFact};
 use super::language::{AttributeId, ConstantId, InputId, Lang};
@@ -16,9 +16,10 @@ pub(super) fn build(graph: &Graph) -> (EGraph, Id) {
     let long = long_operands(graph);
     for id in graph.ids() {
         let node = graph.node(id);
-        facts
-            .nodes
-            .insert(number(id), NodeFact { op: node.op.clone(), shape: node.shape, long: long[id.index()] });
+        let even = node.op.is_linear() && channels(graph, id) == Channels::Each;
+        let costs = (operand_costs(&node.op, graph.weights()), node_work(graph, id));
+        let (op, long) = (node.op.clone(), long[id.index()]);
+        facts.nodes.insert(number(id), NodeFact { op, shape: node.shape, long, even, costs });
         for (position, tensor) in node.op.tensors().into_iter().enumerate() {
             let is_weight = position == 0 && matches!(node.op, Op::Conv2d(_) | Op::Linear(_));
             facts.constants.insert(constant(tensor), constant_fact(graph, tensor, is_weight));
@@ -71,7 +72,7 @@ fn add(egraph: &mut EGraph, graph: &Graph, id: NodeId, x: &[Id]) -> Id {
                 let factor = intern(egraph, Small::scalar(k.recip()));
                 Lang::Pool([a(egraph), factor, x[0]])
             }
-            Divisor::ExcludePad => Lang::PoolInside([a(egraph), x[0]]),
+            Divisor::ExcludePad => Lang::Other(vec![a(egraph), x[0]]),
         },
         Op::Poly { coeffs } => {
             let table = Small::of(graph, *coeffs);

@@ -78,7 +78,6 @@ pub(super) fn constant_fact(egraph: &EGraph, enode: &Lang) -> Option<Fact> {
         | Lang::Linear(_)
         | Lang::Bn(_)
         | Lang::Pool(_)
-        | Lang::PoolInside(_)
         | Lang::Poly(_)
         | Lang::Bivar(_)
         | Lang::Scale(_)
@@ -89,6 +88,7 @@ pub(super) fn constant_fact(egraph: &EGraph, enode: &Lang) -> Option<Fact> {
         | Lang::Slice(_)
         | Lang::Pad(_)
         | Lang::Flatten(_)
+        | Lang::Other(_)
         | Lang::Outputs(_) => return None,
     };
     Some(Fact::of_small(fact))

@@ -4,7 +4,7 @@
 //! sums; [`Selection`](super::select::Selection) counts what is shared once.
 
 use egg::{CostFunction, Id};
-use fhec_ir::depth::power_depth;
+use fhec_ir::cost::power_depth;
 use fhec_ir::op::monomials;
 
 use super::facts::{EGraph, Fact};
@@ -82,7 +82,11 @@ pub(crate) fn price(egraph: &EGraph, enode: &Lang) -> Price {
             one(x, unless_one(s), 1 + numbers(x) * u64::from(unless_one(s)), bits(small(t)))
         }
         Lang::Pool([_, v, x]) => one(x, unless_one(v), 1 + numbers(x) * u64::from(unless_one(v)), 0),
-        Lang::PoolInside([_, x]) => one(x, 1, numbers(x), 0),
+        Lang::Other(children) => {
+            let (depth, work) = egraph.analysis.nodes[&egraph[children[0]].data.attribute()].costs;
+            let operands = children[1..].iter().enumerate().map(|(slot, x)| (*x, depth.at(slot))).collect();
+            Price { operands, work: 1 + CT_MULT * work.ct_mults + work.pt_mults, conditioning: 0 }
+        }
         Lang::Poly([c, x]) => {
             let c = small(c);
             let degree = c.rows() - 1;

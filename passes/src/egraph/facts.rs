@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use egg::{Analysis, DidMerge, Id};
+use fhec_ir::cost::{OperandCosts, Work};
 use fhec_ir::{Op, Shape};
 
 use super::constants::constant_fact;
@@ -56,6 +57,10 @@ pub(crate) struct NodeFact {
     pub(crate) shape: Shape,
     /// For a join: which operands lie on the longest path, if every operation were normalized.
     pub(crate) long: [bool; 2],
+    /// Whether a factor per channel passes it as it is: it is linear and works channel by channel.
+    pub(crate) even: bool,
+    /// Depth that it adds to each operand, and products per number of its result.
+    pub(crate) costs: (OperandCosts, Work),
 }
 
 /// The e-graph analysis: tables about the original graph, and the constants met so far.
@@ -208,7 +213,8 @@ fn value_fact(egraph: &EGraph, enode: &Lang) -> ValueFact {
     let shape = match enode {
         Lang::Input(input) => original(input.0),
         Lang::Conv([a, ..]) | Lang::Linear([a, ..]) | Lang::Pool([a, ..]) => attribute(a),
-        Lang::PoolInside([a, _]) | Lang::Slice([a, _]) | Lang::Pad([a, _]) => attribute(a),
+        Lang::Slice([a, _]) | Lang::Pad([a, _]) => attribute(a),
+        Lang::Other(children) => attribute(&children[0]),
         Lang::Scale([v, x]) => {
             let factor = egraph[*v].data.small();
             source = egraph[*x].data.value().source.clone();

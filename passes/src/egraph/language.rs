@@ -25,7 +25,6 @@ define_language! {
         "linear" = Linear([Id; 4]),
         "bn" = Bn([Id; 3]),
         "pool" = Pool([Id; 3]),
-        "pool-inside" = PoolInside([Id; 2]),
         "poly" = Poly([Id; 2]),
         "bivar" = Bivar([Id; 3]),
         "scale" = Scale([Id; 2]),
@@ -36,6 +35,8 @@ define_language! {
         "slice" = Slice([Id; 2]),
         "pad" = Pad([Id; 2]),
         "flatten" = Flatten([Id; 1]),
+        // (op attr x …): an operation that has no constants which rules compute with; its attributes say what it is.
+        "op" = Other(Vec<Id>),
         "outputs" = Outputs(Vec<Id>),
 
         // Functions of vectors.

@@ -1,6 +1,6 @@
 //! Which channels of every value do not depend on the input.
 
-use fhec_ir::{Graph, NodeId, Op, TensorId};
+use fhec_ir::{Channels, Graph, NodeId, TensorId, channels};
 
 /// For every node and channel, whether its numbers are the same for every input, in every member.
 pub(super) fn constant_channels(graph: &Graph) -> Vec<Vec<bool>> {
@@ -13,26 +13,20 @@ pub(super) fn constant_channels(graph: &Graph) -> Vec<Vec<bool>> {
 
 fn of_node(graph: &Graph, id: NodeId, table: &[Vec<bool>]) -> Vec<bool> {
     let operands = graph.operands(id);
-    let x = |slot: usize| &table[operands[slot].index()];
-    let channels = 0..graph.shape(id).c;
-    match graph.op(id) {
-        Op::Input { .. } => vec![false; channels.len()],
-        Op::Conv2d(conv) => channels.map(|c| is_zero_row(graph, conv.weight, c)).collect(),
-        Op::Linear(linear) => channels.map(|c| is_zero_row(graph, linear.weight, c)).collect(),
-        Op::BatchNorm { scale: factor, .. } | Op::Scale { factor } => {
-            channels.map(|c| x(0)[c] || is_zero_row(graph, *factor, c)).collect()
-        }
-        Op::Poly { .. } | Op::AddConst { .. } | Op::Pool(_) | Op::Output => x(0).clone(),
-        Op::Bivar { .. } | Op::Add | Op::Mul => channels.map(|c| x(0)[c] && x(1)[c]).collect(),
-        Op::Concat => (0..operands.len()).flat_map(|slot| x(slot).clone()).collect(),
-        Op::Slice(slice) => (slice.start[0]..slice.end[0]).step_by(slice.step[0]).map(|c| x(0)[c]).collect(),
-        Op::Pad(pad) => {
-            let inside = |c: usize| c.checked_sub(pad.before[0]).and_then(|c| x(0).get(c)).copied();
-            channels.map(|c| inside(c).unwrap_or(true)).collect()
-        }
-        Op::Flatten => {
-            let area = graph.shape(operands[0]).area();
-            channels.map(|c| x(0)[c / area]).collect()
+    let is_constant = |slot: usize, channel: usize| table[operands[slot].index()][channel];
+    let op = graph.op(id);
+    let all = 0..graph.shape(id).c;
+    match channels(graph, id) {
+        Channels::Outside => vec![false; all.len()],
+        Channels::Mixed { .. } => all.map(|c| is_zero_row(graph, op.tensors()[0], c)).collect(),
+        Channels::Each => all
+            .map(|c| {
+                let of_operands = (0..operands.len()).all(|slot| is_constant(slot, c));
+                of_operands || op.factor().is_some_and(|factor| is_zero_row(graph, factor, c))
+            })
+            .collect(),
+        Channels::Moved(from) => {
+            from.iter().map(|from| from.is_none_or(|(slot, c)| is_constant(slot, c))).collect()
         }
     }
 }

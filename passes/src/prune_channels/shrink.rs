@@ -115,41 +115,19 @@ fn drop_inputs(graph: &mut Graph, reader: NodeId, source: Shape, kept: &[usize])
 /// A node of the group with the kept channels only.
 fn drop_channels(graph: &mut Graph, id: NodeId, kept: &[usize]) -> Result<(), PassError> {
     let channels = graph.shape(id).c;
-    let rows = |graph: &mut Graph, tensor: TensorId| {
+    let old = graph.op(id).clone();
+    let axis = old.channel_axis();
+    let op = old.map_tensors(|tensor| {
         let t = graph.tensor(tensor);
-        if t.len() == 1 { tensor } else { take(graph, tensor, 0, t.len() / channels, kept) }
-    };
-    let op = match graph.op(id).clone() {
-        Op::Conv2d(conv) => {
-            let weight = rows(graph, conv.weight);
-            let bias = conv.bias.map(|b| rows(graph, b));
-            Op::Conv2d(Conv2d { weight, bias, ..conv })
-        }
-        Op::Linear(linear) => {
-            let weight = rows(graph, linear.weight);
-            let bias = linear.bias.map(|b| rows(graph, b));
-            Op::Linear(Linear { weight, bias })
-        }
-        Op::BatchNorm { scale, shift } => {
-            Op::BatchNorm { scale: rows(graph, scale), shift: rows(graph, shift) }
-        }
-        Op::Scale { factor } => Op::Scale { factor: rows(graph, factor) },
-        Op::AddConst { value } => Op::AddConst { value: rows(graph, value) },
-        Op::Poly { coeffs } => Op::Poly { coeffs: columns(graph, coeffs, kept) },
-        Op::Bivar { coeffs } => Op::Bivar { coeffs: columns(graph, coeffs, kept) },
-        op @ (Op::Pool(_) | Op::Add | Op::Mul) => op,
-        other => unreachable!("{} is never in a group that shrinks", other.mnemonic()),
-    };
+        let width = if axis == 0 { t.len() / channels } else { 1 };
+        if t.dims()[axis] == 1 { tensor } else { take(graph, tensor, axis, width, kept) }
+    });
     if let Some(range) = &mut graph.node_mut(id).range {
         range.lo = kept.iter().map(|&c| range.lo[c]).collect();
         range.hi = kept.iter().map(|&c| range.hi[c]).collect();
     }
     graph.set_op(id, op, NAME)?;
     Ok(())
-}
-
-fn columns(graph: &mut Graph, coeffs: TensorId, kept: &[usize]) -> TensorId {
-    if graph.tensor(coeffs).dims()[1] == 1 { coeffs } else { take(graph, coeffs, 1, 1, kept) }
 }
 
 /// The kept indices of one axis; `width` consecutive numbers belong to an index.

@@ -1,7 +1,7 @@
 //! Mean and variance of every channel, propagated through the graph.
 
 use fhec_ir::op::{bivar_degree, monomials};
-use fhec_ir::{Divisor, Graph, MemberIdx, NodeId, Op, Pool, Shape, Tensor, ValueRange};
+use fhec_ir::{Channels, Divisor, Graph, MemberIdx, NodeId, Op, Pool, Shape, Tensor, ValueRange};
 
 /// Deviations between the mean and the end of a range.
 const DEVIATIONS: f64 = 4.0;
@@ -113,17 +113,10 @@ fn of_node(graph: &Graph, id: NodeId, table: &[Option<Vec<Moments>>]) -> Option<
             .map(|c| Moments { mean: x(0)[c].mean + x(1)[c].mean, var: x(0)[c].var + x(1)[c].var })
             .collect(),
         Op::Mul => channels.map(|c| expect(x(0)[c], x(1)[c], |a, b| a * b)).collect(),
-        Op::Concat => (0..operands.len()).flat_map(|slot| x(slot).clone()).collect(),
-        Op::Slice(slice) => (slice.start[0]..slice.end[0]).step_by(slice.step[0]).map(|c| x(0)[c]).collect(),
-        Op::Pad(pad) => {
-            let inside = |c: usize| c.checked_sub(pad.before[0]).and_then(|c| x(0).get(c)).copied();
-            channels.map(|c| inside(c).unwrap_or_default()).collect()
+        Op::Concat | Op::Slice(_) | Op::Pad(_) | Op::Flatten | Op::Output => {
+            let Channels::Moved(from) = fhec_ir::channels(graph, id) else { return None };
+            from.into_iter().map(|from| from.map_or(Moments::default(), |(slot, c)| x(slot)[c])).collect()
         }
-        Op::Flatten => {
-            let area = graph.shape(operands[0]).area();
-            channels.map(|c| x(0)[c / area]).collect()
-        }
-        Op::Output => x(0).clone(),
     })
 }
 

@@ -61,6 +61,11 @@ pub(crate) fn is_second_long(egraph: &EGraph, id: Id) -> bool {
     egraph.analysis.nodes[&egraph[id].data.attribute()].long[1]
 }
 
+/// A factor per channel passes the operation as it is.
+pub(crate) fn is_even(egraph: &EGraph, id: Id) -> bool {
+    egraph.analysis.nodes[&egraph[id].data.attribute()].even
+}
+
 fn has_real_root(lead: &crate::small::Small, degree: usize) -> bool {
     !degree.is_multiple_of(2) || lead.all(|x| x > 0.0)
 }

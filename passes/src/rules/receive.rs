@@ -4,7 +4,9 @@
 //! an identity shortcut would square the factor at every block (ours).
 
 use super::Rule;
-use super::guard::{is_first_long, is_invertible, is_not_one, is_scalar, is_second_long, is_unshared};
+use super::guard::{
+    is_even, is_first_long, is_invertible, is_not_one, is_scalar, is_second_long, is_unshared,
+};
 
 /// Declares rules that differ in name, patterns and guards only.
 macro_rules! rules {
@@ -28,7 +30,7 @@ pub(super) const FORWARD: &[Rule] = rules! {
     "bivar-takes-first-scale": "(bivar ?c (scale ?v ?x) ?y)" => "(bivar (subst-x ?c ?v) ?x ?y)";
     "bivar-takes-second-scale": "(bivar ?c ?x (scale ?v ?y))" => "(bivar (subst-y ?c ?v) ?x ?y)";
     "scale-leaves-pool": "(pool ?a ?f (scale ?v ?x))" => "(scale ?v (pool ?a ?f ?x))";
-    "scale-leaves-pool-inside": "(pool-inside ?a (scale ?v ?x))" => "(scale ?v (pool-inside ?a ?x))";
+    "scale-leaves-operation": "(op ?a (scale ?v ?x))" => "(scale ?v (op ?a ?x))" if "?a" is_even;
     "scale-leaves-shift": "(shift ?t (scale ?v ?x))" => "(scale ?v (shift (bias-times ?t (inv ?v)) ?x))"
         if "?v" is_invertible;
     "scale-leaves-join": "(add ?j (scale ?v ?x) (scale ?v ?y))" => "(scale ?v (add ?j ?x ?y))";
@@ -67,9 +69,9 @@ pub(super) const BACKWARD: &[Rule] = rules! {
     "pool-takes-result-scale":
         "?r = (scale ?v ?k), ?k = (pool ?a ?f ?x)" => "(pool ?a (mul ?f ?v) ?x)"
         if "?k" is_unshared;
-    "scale-enters-pool-inside":
-        "?r = (scale ?v ?k), ?k = (pool-inside ?a ?x)" => "(pool-inside ?a (scale ?v ?x))"
-        if "?k" is_unshared;
+    "scale-enters-operation":
+        "?r = (scale ?v ?k), ?k = (op ?a ?x)" => "(op ?a (scale ?v ?x))"
+        if "?k" is_unshared, "?a" is_even;
     "scale-enters-shift":
         "?r = (scale ?v ?k), ?k = (shift ?t ?x)" => "(shift (bias-times ?t ?v) (scale ?v ?x))"
         if "?k" is_unshared;
