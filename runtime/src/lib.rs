@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cli;
+pub mod partial;
 pub mod store;
 mod trial;
 

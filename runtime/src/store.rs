@@ -116,7 +116,7 @@ pub fn generate_evaluation_keys(
     })
 }
 
-/// Reads exactly the evaluation keys of `request`.
+/// Reads exactly the evaluation keys of `request`; `progress` is told the part that is read.
 ///
 /// # Errors
 /// If the file is damaged or for other parameters, or holds other keys; that is found before a residue is read.
@@ -124,8 +124,29 @@ pub fn read_evaluation_keys(
     path: &Path,
     context: &Context,
     request: &KeyRequest,
+    progress: &mut dyn FnMut(f64),
 ) -> Result<EvaluationKeys, FileError> {
-    read(path, Kind::EvaluationKeys, |file, len| decode_requested_keys(file, len, context, request))
+    read(path, Kind::EvaluationKeys, |file, len| {
+        let counted = Counted { inner: file, read: 0, len, progress };
+        decode_requested_keys(counted, len, context, request)
+    })
+}
+
+/// A reader that tells the part that was read.
+struct Counted<'a, R> {
+    inner: R,
+    read: u64,
+    len: u64,
+    progress: &'a mut dyn FnMut(f64),
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.read += n as u64;
+        (self.progress)(self.read as f64 / self.len.max(1) as f64);
+        Ok(n)
+    }
 }
 
 /// Writes samples that look as `expected`; gives the request that such a file of inputs is.

@@ -336,3 +336,47 @@ fn interruption_leaves_no_half_written_file() {
     // A fast machine may have been done before the signal came.
     assert!(code == Some(130) && !folder.path("me.key").exists() || code == Some(0), "{code:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn finished_results_of_a_batch_survive_an_interruption_and_are_gone_on_from() {
+    let folder = Folder::new(Packing::Hw).with_keys();
+    let row = input(500).iter().map(f64::to_string).collect::<Vec<_>>().join(",");
+    std::fs::write(folder.path("many.csv"), format!("{row}\n").repeat(200)).unwrap();
+    folder.ok("encrypt toy.fhebc many.csv --index 0..200 --secret-key me.key -o many.ct");
+    folder.ok("eval toy.fhebc many.ct --eval-keys me.evk -o whole.ct");
+    let arguments = "eval toy.fhebc many.ct --eval-keys me.evk -o out.ct --format json";
+    let mut eval = Command::new(env!("CARGO_BIN_EXE_fhe-run"))
+        .current_dir(folder.0.path())
+        .args(arguments.split(' '))
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let partial = folder.path("out.ct.partial");
+    let is_begun = || std::fs::metadata(&partial).is_ok_and(|metadata| metadata.len() > 0);
+    while !is_begun() && eval.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Command::new("kill").args(["-INT", &eval.id().to_string()]).status().unwrap();
+    let output = eval.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("out.ct.partial; the same command goes on from there"), "{said}");
+    assert!(!folder.path("out.ct").exists());
+    // A record that was cut in the middle is evaluated again.
+    let kept = std::fs::read(&partial).unwrap();
+    std::fs::write(&partial, [&kept[..], &kept[..kept.len().min(1000)]].concat()).unwrap();
+    let summary = json(&folder.ok(arguments));
+    assert!(summary["resumed"].as_u64().is_some_and(|n| (1..200).contains(&n)), "{summary}");
+    assert!(!partial.exists());
+    assert_eq!(
+        std::fs::read(folder.path("out.ct")).unwrap(),
+        std::fs::read(folder.path("whole.ct")).unwrap()
+    );
+    // What was kept for another request is not taken.
+    std::fs::write(&partial, &kept).unwrap();
+    folder.ok("encrypt toy.fhebc in.csv --index 0..2 --secret-key me.key -o in.ct");
+    let summary = json(&folder.ok("eval toy.fhebc in.ct --eval-keys me.evk -o out.ct --format json"));
+    assert_eq!(summary["resumed"], 0);
+}

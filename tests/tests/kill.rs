@@ -112,10 +112,10 @@ fn kill_keygen(n: usize) -> usize {
     // Keys are never overwritten, so every run needs new names.
     let line = "fhe-run keygen a.fhebc --secret-key new.key --eval-keys new.evk --insecure";
     kill(&folder, line, n, || {
-        read_evaluation_keys(&folder.path("me.evk"), &context, &request).unwrap();
+        read_evaluation_keys(&folder.path("me.evk"), &context, &request, &mut |_| {}).unwrap();
         let (secret, keys) = (folder.path("new.key"), folder.path("new.evk"));
         if keys.exists() {
-            read_evaluation_keys(&keys, &context, &request).unwrap();
+            read_evaluation_keys(&keys, &context, &request, &mut |_| {}).unwrap();
             std::fs::remove_file(keys).unwrap();
         }
         if secret.exists() {

@@ -2,28 +2,36 @@
 
 use std::path::PathBuf;
 
+use fhe_host::Left;
+
 use crate::{INTERRUPTED, complain};
 
 /// From now on Ctrl-C removes every file that is being written, says what was written whole, and ends the process.
 pub fn catch_interrupts() {
-    let result = fhe_host::exit_on_interrupt(INTERRUPTED, |written| {
+    let result = fhe_host::exit_on_interrupt(INTERRUPTED, |left| {
         // A bar may stand on the line.
         eprintln!();
-        complain(&words(written));
+        complain(&words(left));
     });
     if let Err(warning) = result {
         complain(&format!("warning: {warning}"));
     }
 }
 
-fn words(written: &[PathBuf]) -> String {
-    match written {
-        [] => "interrupted: nothing was written".to_owned(),
-        files => {
-            let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-            format!("interrupted: {} was written before, nothing since", names.join(", "))
-        }
+fn words(left: Left<'_>) -> String {
+    match (left.resumable, left.written) {
+        ([], []) => "interrupted: nothing was written".to_owned(),
+        ([], files) => format!("interrupted: {} was written before, nothing since", names(files)),
+        (parts, _) => format!(
+            "interrupted: what is finished is in {}; the same command goes on from there",
+            names(parts)
+        ),
     }
+}
+
+fn names(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    names.join(", ")
 }
 
 #[cfg(test)]
@@ -32,7 +40,10 @@ mod tests {
 
     #[test]
     fn the_user_is_told_what_is_there() {
-        assert_eq!(words(&[]), "interrupted: nothing was written");
-        assert_eq!(words(&["a.evk".into()]), "interrupted: a.evk was written before, nothing since");
+        let said = |written: &[PathBuf], resumable: &[PathBuf]| words(Left { written, resumable });
+        assert_eq!(said(&[], &[]), "interrupted: nothing was written");
+        assert_eq!(said(&["a.evk".into()], &[]), "interrupted: a.evk was written before, nothing since");
+        let part = "interrupted: what is finished is in r.ct.partial; the same command goes on from there";
+        assert_eq!(said(&[], &["r.ct.partial".into()]), part);
     }
 }

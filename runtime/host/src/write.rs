@@ -203,19 +203,52 @@ fn written() -> MutexGuard<'static, Vec<PathBuf>> {
     WRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on Ctrl-C and SIGTERM remove every file that is being written, call `say` with the files that were written
-/// whole before, and
-/// end the process with `code`.
+/// Files with a part of the work, which the same command can go on from.
+static RESUMABLE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn resumable() -> MutexGuard<'static, Vec<PathBuf>> {
+    RESUMABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file with a part of the work, which an interrupted process leaves and speaks of, for as long as this lives.
+#[derive(Debug)]
+pub struct Resumable(PathBuf);
+
+impl Resumable {
+    /// Speaks of `path` from now on.
+    pub fn register(path: &Path) -> Self {
+        resumable().push(path.to_path_buf());
+        Self(path.to_path_buf())
+    }
+}
+
+impl Drop for Resumable {
+    fn drop(&mut self) {
+        resumable().retain(|path| *path != self.0);
+    }
+}
+
+/// What an interrupted process leaves behind.
+#[derive(Debug, Clone, Copy)]
+pub struct Left<'a> {
+    /// Files that were written whole.
+    pub written: &'a [PathBuf],
+    /// Files with a part of the work.
+    pub resumable: &'a [PathBuf],
+}
+
+/// From now on Ctrl-C and SIGTERM remove every file that is being written, call `say` with what is left, and end the
+/// process with `code`.
 ///
 /// # Errors
 /// If the operating system does not allow it; says what that means.
-pub fn exit_on_interrupt(code: u8, say: impl Fn(&[PathBuf]) + Send + 'static) -> Result<(), String> {
+pub fn exit_on_interrupt(code: u8, say: impl Fn(Left<'_>) + Send + 'static) -> Result<(), String> {
     let handler = ctrlc::set_handler(move || {
         for path in unfinished().iter() {
             // A file that is gone already needs no removal.
             let _ = fs::remove_file(path);
         }
-        say(&written());
+        say(Left { written: &written(), resumable: &resumable() });
         std::process::exit(i32::from(code));
     });
     handler.map_err(|error| format!("Ctrl-C may leave temporary files: {error}"))

@@ -11,13 +11,27 @@ pub(crate) struct Bar {
     bar: fhe_diagnostics::Bar,
     /// Which input of how many, where there are several.
     item: (usize, usize),
+    /// Inputs that were done before the work began.
+    done_before: usize,
     began: Instant,
 }
 
 impl Bar {
     /// A bar for work called `title`.
     pub(crate) fn new(title: &str, quiet: bool) -> Self {
-        Self { bar: fhe_diagnostics::Bar::new(title, quiet), item: (0, 1), began: Instant::now() }
+        let bar = fhe_diagnostics::Bar::new(title, quiet);
+        Self { bar, item: (0, 1), done_before: 0, began: Instant::now() }
+    }
+
+    /// Goes over to the next piece of work, of which so many inputs are done already.
+    pub(crate) fn begin(&mut self, title: &str, done_before: usize) {
+        self.bar.begin(title);
+        (self.done_before, self.began) = (done_before, Instant::now());
+    }
+
+    /// Writes something else without tearing the bar.
+    pub(crate) fn suspend(&self, write: impl FnOnce()) {
+        self.bar.suspend(write);
     }
 
     /// Goes over to the next input of a batch, counted from 0.
@@ -41,10 +55,10 @@ impl Observer for Bar {
                 self.bar.set_left(progress.fraction, progress.remaining(), &detail);
             }
             _ => {
-                let part = (index as f64 + progress.fraction) / of as f64;
-                let factor = (1.0 - part) / part;
-                let left =
-                    (part > 0.0 && factor.is_finite()).then(|| self.began.elapsed().mul_f64(factor.max(0.0)));
+                let done = index as f64 + progress.fraction;
+                let part = done / of as f64;
+                let factor = (of as f64 - done) / (done - self.done_before as f64);
+                let left = factor.is_finite().then(|| self.began.elapsed().mul_f64(factor.max(0.0)));
                 let detail = format!("input {} of {of}, {}{memory}", index + 1, progress.layer);
                 self.bar.set_left(part, left, &detail);
             }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use fhe_ckks::{Context, key_request};
 use fhe_client::{Client, ClientError};
@@ -19,6 +20,7 @@ use super::program::{Contract, Program};
 use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
 use super::{complain, samples, show, sum_up};
+use crate::partial::{Batch, Partial};
 use crate::store::{self, FileError, FileErrorKind};
 
 /// Makes a secret key and evaluation keys.
@@ -125,35 +127,53 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
         return Err(VmError::WrongKey { found: inputs.key_id, expected: key_id }.into());
     }
     let wanted = key_request(&context, &program.checked);
-    let keys = store::read_evaluation_keys(&args.eval_keys, &context, &wanted)?;
+    let key_bytes = std::fs::metadata(&args.eval_keys).map_or(0, |metadata| metadata.len());
+    let mut bar = Bar::new("reading keys", quiet);
+    let began = Instant::now();
+    let mut progress = |part| bar.set(part, format!("of {}", show_bytes(key_bytes)));
+    let keys = store::read_evaluation_keys(&args.eval_keys, &context, &wanted, &mut progress)?;
+    let key_seconds = began.elapsed().as_secs_f64();
     let n_evaluations = inputs.samples.len();
     let options = Options { memory, n_evaluations };
     let model = Model::new(&program.checked, context.clone(), options)?;
     let session = Session::new(Arc::new(model), Arc::new(keys))?;
-    note_memory(&session, quiet);
+    bar.suspend(|| note_memory(&session, quiet));
+    let expected = Expected::result(&program.interface);
+    let batch = Batch { context: &context, expected: &expected, key_id, request };
+    let (mut partial, mut results) = Partial::open(&args.output, batch)?;
+    let n_resumed = results.len();
+    if n_resumed > 0 && !quiet {
+        bar.suspend(|| eprintln!("{n_resumed} of {n_evaluations} results are there from a run before"));
+    }
     let mut profiles = Vec::new();
-    let mut results = Vec::new();
-    let mut bar = Bar::new("evaluating", quiet);
-    for (i, sample) in inputs.samples.into_iter().enumerate() {
+    bar.begin("evaluating", n_resumed);
+    for (i, sample) in inputs.samples.into_iter().enumerate().skip(n_resumed) {
         bar.item(i, n_evaluations);
         let sample = sample.into_iter().map(|stored| stored.expand(&context)).collect();
         let input = Input::new(&context, inputs.key_id, sample);
         let (result, profile) = session.evaluate(input, &Cancel::default(), &bar)?;
-        results.push(result.into_iter().map(Stored::Full).collect());
+        let result: Vec<Stored> = result.into_iter().map(Stored::Full).collect();
+        partial.push(&result)?;
+        results.push(result);
         profiles.push(profile);
     }
+    drop(bar);
     let seconds: f64 = profiles.iter().map(|profile| profile.total_seconds).sum();
     report_profile(&args.run, &Profile::joined(profiles))?;
-    let request = Some(request.hash);
-    let ciphertexts = Ciphertexts { key_id, samples: results, names: inputs.names, request };
-    store::write_ciphertexts(&args.output, &context, &Expected::result(&program.interface), &ciphertexts)?;
+    let ciphertexts =
+        Ciphertexts { key_id, samples: results, names: inputs.names, request: Some(request.hash) };
+    store::write_ciphertexts(&args.output, &context, &expected, &ciphertexts)?;
+    partial.remove();
+    let before = if n_resumed > 0 { format!(", {n_resumed} of them before") } else { String::new() };
     let words = format!(
-        "{}: {n_evaluations} encrypted result(s), evaluated in {seconds:.2} s",
+        "{}: {n_evaluations} encrypted result(s){before}, keys read in {key_seconds:.2} s, evaluated in {seconds:.2} s",
         args.output.display()
     );
     let fields = json!({
         "output": args.output,
         "results": n_evaluations,
+        "resumed": n_resumed,
+        "key_seconds": key_seconds,
         "seconds": seconds,
         "peak_rss_bytes": peak_rss_bytes(),
         "threads": rayon::current_num_threads(),

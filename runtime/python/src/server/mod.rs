@@ -68,7 +68,7 @@ impl Server {
         let keys = long::run(py, &self.threads, None, move |_| match source {
             Source::File(path) => {
                 refuse_secret(store::kind_of(&path)?, &path.display().to_string())?;
-                Ok(store::read_evaluation_keys(&path, &context, &wanted)?)
+                Ok(store::read_evaluation_keys(&path, &context, &wanted, &mut |_| {})?)
             }
             Source::Bytes(bytes) => {
                 refuse_secret(Kind::of_magic(&bytes), "bytes")?;
