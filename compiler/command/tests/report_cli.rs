@@ -20,7 +20,18 @@ fn a_model_is_shown_before_and_after_every_pass_and_as_a_program() {
         assert!(html.contains(&format!(">{stage}</button>")), "{stage}");
     }
     assert_eq!(html.matches("<svg class=\"graph\"").count(), html.matches("<button role=\"tab\"").count());
-    for part in ["batch norm", "square", "linear map", "Modulus", "Slots", "Noise", "stair-line", ">FRT<"] {
+    for part in [
+        "batch norm",
+        "square",
+        "linear map",
+        "modulus of the keys",
+        "keep their class",
+        "class=\"head\"",
+        "Slots",
+        "Noise",
+        "stair-line",
+        ">FRT<",
+    ] {
         assert!(html.contains(part), "{part}");
     }
 }

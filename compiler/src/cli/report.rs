@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use fhe_bytecode::codec;
+use fhe_bytecode::{CheckedProgram, codec};
 
 use super::Outcome;
 use super::build::{Options, Progress};
@@ -32,8 +32,27 @@ pub(super) struct Args {
     /// Show measured times and memory: JSON that `fhe-run bench` or `fhe-run eval` wrote with its `--profile`
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
+    /// A line for the page: who made it, when, what for
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
     #[command(flatten)]
     options: Options,
+}
+
+impl Args {
+    /// How the page is made. Without a date, so that the same command makes the same page; `--note` has room for one.
+    fn provenance(&self, program: &CheckedProgram, models: &[PathBuf]) -> Vec<(&'static str, String)> {
+        let command: Vec<String> = std::env::args().skip(1).collect();
+        let mut rows = vec![("command", format!("fhec {}", command.join(" ")))];
+        rows.extend(self.note.iter().map(|note| ("note", note.clone())));
+        // They were read a moment ago; one that is gone since then has no hash to show.
+        let hashes = models.iter().filter_map(|path| Some((path, blake3::hash(&std::fs::read(path).ok()?))));
+        rows.extend(hashes.map(|(path, hash)| ("model, BLAKE3", format!("{hash} {}", path.display()))));
+        let program = codec::program_fingerprint(&codec::encode(program));
+        rows.extend(program.map(|fingerprint| ("program", fingerprint.to_string())));
+        rows.push(("made by", format!("fhec {}", env!("CARGO_PKG_VERSION"))));
+        rows
+    }
 }
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
@@ -56,8 +75,15 @@ fn page(args: &Args, progress: &mut Progress) -> Result<String, Diagnostic> {
         }
         let program = read_program(&args.models[0])?;
         let measured = read_profile(args.profile.as_deref(), &program)?;
-        let page =
-            Page { program: &program, stages: None, precision_bits: None, measured: measured.as_ref() };
+        let provenance = args.provenance(&program, &[]);
+        let page = Page {
+            program: &program,
+            stages: None,
+            precision_bits: None,
+            measured: measured.as_ref(),
+            check: None,
+            provenance: &provenance,
+        };
         return Ok(page.html());
     }
     let mut recorder = Recorder::new(progress);
@@ -66,11 +92,14 @@ fn page(args: &Args, progress: &mut Progress) -> Result<String, Diagnostic> {
     let stages = recorder.finish().map_err(|error| Diagnostic::pass(&name(), &error))?;
     let built = &compiled.built;
     let measured = read_profile(args.profile.as_deref(), &built.program)?;
+    let provenance = args.provenance(&built.program, &args.models);
     let page = Page {
         program: &built.program,
         stages: Some(&stages),
         precision_bits: Some(precision_bits(built)),
         measured: measured.as_ref(),
+        check: Some(&compiled.check),
+        provenance: &provenance,
     };
     Ok(page.html())
 }

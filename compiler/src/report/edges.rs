@@ -41,7 +41,8 @@ fn below((x, y): (f64, f64)) -> (f64, f64) {
     (x, y + BOX.1 / 2.0)
 }
 
-fn above((x, y): (f64, f64)) -> (f64, f64) {
+/// Where arrows arrive at a box.
+pub(super) fn above((x, y): (f64, f64)) -> (f64, f64) {
     (x, y - BOX.1 / 2.0)
 }
 

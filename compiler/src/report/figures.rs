@@ -2,10 +2,12 @@
 
 use fhe_bytecode::CheckedProgram;
 
+use super::estimate::{Estimate, cores};
 use super::html::escape;
+use super::page::Page;
 use super::profile::Measured;
-use super::stages::Stages;
 use super::units;
+use crate::compile::SelfCheck;
 
 /// A number with its name and a remark.
 struct Figure {
@@ -15,20 +17,17 @@ struct Figure {
     warns: bool,
 }
 
-/// The figures of a program as HTML.
-pub(super) fn html(
-    program: &CheckedProgram,
-    stages: Option<&Stages>,
-    precision_bits: Option<f64>,
-    measured: Option<&Measured>,
-) -> String {
+/// What is protected, and the figures that people decide by.
+pub(super) fn html(page: &Page<'_>) -> String {
+    let program = page.program;
+    let estimate = Estimate::new(program);
     let figures = [
-        levels(program, stages),
-        ring(program),
-        security(program),
-        time(program, measured),
-        memory(program),
-        error(program, precision_bits),
+        time(&estimate, page.measured),
+        upload_once(&estimate),
+        upload(&estimate),
+        memory(program, &estimate),
+        error(program, page.precision_bits),
+        agreement(program, page.check),
     ];
     let item = |f: Figure| {
         format!(
@@ -39,46 +38,38 @@ pub(super) fn html(
             escape(&f.remark),
         )
     };
-    format!("<dl class=\"figures\">\n{}</dl>\n", figures.map(item).concat())
+    let (promise, warns) = promise(program);
+    format!(
+        "<p class=\"promise{}\">{}</p>\n<dl class=\"figures\">\n{}</dl>\n",
+        if warns { " warns" } else { "" },
+        escape(&promise),
+        figures.map(item).concat()
+    )
+}
+
+/// What is protected, in a sentence or two; and whether it is not.
+fn promise(program: &CheckedProgram) -> (String, bool) {
+    let params = program.params();
+    if params.security_cap().is_none() {
+        return ("NOT SECURE: a toy ring, which protects nothing.".to_owned(), true);
+    }
+    if !params.is_secure() {
+        let beyond = params.log2_pq() - f64::from(params.security_cap().unwrap_or(0));
+        return (format!("NOT SECURE: the modulus is {beyond:.0} bits beyond the bound for 128 bits."), true);
+    }
+    let text = "Whoever evaluates this program sees neither inputs nor results: both stay encrypted, with 128 bits of security, \
+                and only the client's secret key opens them. The weights are in the program, and are not hidden from whoever has it.";
+    (text.to_owned(), false)
 }
 
 fn figure(name: &'static str, value: String, remark: String) -> Figure {
     Figure { name, value: escape(&value), remark, warns: false }
 }
 
-fn levels(program: &CheckedProgram, stages: Option<&Stages>) -> Figure {
-    let remark = match stages.and_then(|s| s.stages.first()) {
-        Some(first) => format!("{} multiplications deep as imported", first.depth),
-        None => "rescaling primes".to_owned(),
-    };
-    figure("Levels", program.params().max_level().0.to_string(), remark)
-}
-
-fn ring(program: &CheckedProgram) -> Figure {
-    let params = program.params();
-    let value = format!("2<sup>{}</sup>", params.n().trailing_zeros());
-    let remark =
-        format!("{} slots, {} layout", units::count(params.n() as u64 / 2), program.spec().origin.packing);
-    Figure { value, ..figure("Ring degree", String::new(), remark) }
-}
-
-fn security(program: &CheckedProgram) -> Figure {
-    let params = program.params();
-    let bits = params.log2_pq();
-    let value = format!("{bits:.0} bits");
-    let (remark, warns) = match (params.security_cap(), params.is_secure()) {
-        (Some(cap), true) => (format!("modulus of the keys; up to {cap} is 128-bit secure"), false),
-        (Some(cap), false) => {
-            (format!("NOT SECURE: {:.0} bits beyond the bound of {cap}", bits - f64::from(cap)), true)
-        }
-        (None, _) => ("NOT SECURE: a toy ring, protects nothing".to_owned(), true),
-    };
-    Figure { warns, ..figure("Modulus", value, remark) }
-}
-
-fn time(program: &CheckedProgram, measured: Option<&Measured>) -> Figure {
-    let prediction = &program.spec().prediction;
-    let predicted = format!("{} predicted on one core", units::seconds(prediction.seconds));
+fn time(estimate: &Estimate, measured: Option<&Measured>) -> Figure {
+    let cores = cores();
+    let on = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
+    let predicted = format!("{} of one core predicted", units::seconds(estimate.core_seconds));
     match measured {
         Some(m) => {
             let runs =
@@ -86,23 +77,48 @@ fn time(program: &CheckedProgram, measured: Option<&Measured>) -> Figure {
             figure("Time, measured", units::seconds(m.total_seconds), format!("{predicted}{runs}"))
         }
         None => figure(
-            "Core time, predicted",
-            units::seconds(prediction.seconds),
-            format!("and {} to encode plaintexts once", units::seconds(prediction.encode_seconds)),
+            "An image takes about",
+            units::seconds(estimate.seconds(cores, false)),
+            format!("on {on}; {} the first time; predicted", units::seconds(estimate.seconds(cores, true))),
         ),
     }
 }
 
-fn memory(program: &CheckedProgram) -> Figure {
+fn upload_once(estimate: &Estimate) -> Figure {
+    let remark = "evaluation keys, once per client".to_owned();
+    figure("A client uploads", units::bytes(estimate.upload_once_bytes), remark)
+}
+
+fn upload(estimate: &Estimate) -> Figure {
+    let remark = format!("encrypted; {} come back", units::bytes(estimate.download_bytes));
+    figure("Each image takes", units::bytes(estimate.upload_bytes), remark)
+}
+
+fn memory(program: &CheckedProgram, estimate: &Estimate) -> Figure {
     let prediction = &program.spec().prediction;
     let remark = format!(
-        "keys {}, plaintexts {} if all are kept, ciphertexts {}",
+        "of the server at least, {} to be fast; {} of it are keys",
+        units::bytes(estimate.memory_bytes),
         units::bytes(prediction.key_bytes),
-        units::bytes(prediction.plaintext_bytes),
-        units::bytes(prediction.ciphertext_bytes)
     );
-    let least = prediction.key_bytes + prediction.ciphertext_bytes;
-    figure("Memory, at least", units::bytes(least), remark)
+    figure("Memory", units::bytes(estimate.least_memory_bytes), remark)
+}
+
+/// What noise does to the classes of the calibration inputs, and the room above them.
+fn agreement(program: &CheckedProgram, check: Option<&SelfCheck>) -> Figure {
+    let Some(SelfCheck { is_real, summary }) = check else {
+        let levels = program.params().max_level().0;
+        return figure("Levels", levels.to_string(), "rescaling primes; simulate tells accuracy".to_owned());
+    };
+    let source = if *is_real { "calibration inputs" } else { "made-up inputs" };
+    let advice = if *is_real { "" } else { ": calibrate on real ones" };
+    let room = summary.fullest.as_ref().map_or(String::new(), |fullest| {
+        format!("; {:.1} bits of headroom at {}", fullest.bits_left, fullest.layer)
+    });
+    let kept = summary.samples - summary.changed_classes;
+    let remark = format!("{source} keep their class under noise{room}{advice}");
+    let warns = summary.changed_classes > 0 || summary.wrapped_samples > 0;
+    Figure { warns, ..figure("Agreement", format!("{kept} of {}", summary.samples), remark) }
 }
 
 fn error(program: &CheckedProgram, precision_bits: Option<f64>) -> Figure {

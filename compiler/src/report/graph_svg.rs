@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::columns::{BOX, Columns};
 use super::drawing::{Drawing, DrawnNode};
-use super::edges::routes;
-use super::html::{escape, shortened};
+use super::edges::{above, routes};
+use super::html::{escape, shortened, with_powers_drawn};
 use super::lanes::Lanes;
 
-/// Characters of a label that fit a box.
-const LABEL: usize = 18;
+/// Characters of a label and its mark that fit a box.
+const LABEL: usize = 17;
 /// Characters of the line below that fit a box.
 const DETAIL: usize = 26;
 
@@ -23,8 +23,10 @@ pub(super) fn svg(drawing: &Drawing, title: &str) -> String {
         columns.height,
         escape(title),
     );
-    for path in routes(drawing, &lanes, &columns) {
+    for (path, &(_, to)) in routes(drawing, &lanes, &columns).iter().zip(&drawing.edges) {
+        let (x, y) = above(columns.at[to]);
         let _ = writeln!(out, "<path class=\"arrow\" d=\"{path}\"/>");
+        let _ = writeln!(out, "<path class=\"head\" d=\"M{x:.1} {y:.1}l-3.6 -6.4h7.2Z\"/>");
     }
     for (node, at) in drawing.nodes.iter().zip(&columns.at) {
         push_box(&mut out, node, *at);
@@ -49,11 +51,15 @@ fn push_box(out: &mut String, node: &DrawnNode, (x, y): (f64, f64)) {
         "<path class=\"stripe\" d=\"M0.5 6a5.5 5.5 0 0 1 5.5 -5.5V{:.1}a5.5 5.5 0 0 1 -5.5 -5.5Z\"/>",
         BOX.1 - 0.5
     );
-    let _ = write!(out, "<text x=\"13\" y=\"14.5\">{}</text>", escape(&shortened(&node.label, LABEL)));
+    let _ = write!(
+        out,
+        "<text x=\"13\" y=\"14.5\">{}</text>",
+        escape(&shortened(&node.label, LABEL - node.mark.chars().count().min(8)))
+    );
     let _ = write!(
         out,
         "<text class=\"detail\" x=\"13\" y=\"27\">{}</text>",
-        escape(&shortened(&node.detail, DETAIL))
+        with_powers_drawn(&shortened(&node.detail, DETAIL))
     );
     if !node.mark.is_empty() {
         let _ = write!(

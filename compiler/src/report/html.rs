@@ -21,6 +21,34 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
+/// Escaped text in which powers of two, as [`units::power`](super::units::power) writes them, have raised exponents.
+#[must_use]
+pub(super) fn with_powers(text: &str) -> String {
+    raised(text, "<sup>", "</sup>")
+}
+
+/// The same for text of a picture, which has no element for it.
+#[must_use]
+pub(super) fn with_powers_drawn(text: &str) -> String {
+    raised(text, "<tspan class=\"sup\" dy=\"-0.35em\">", "</tspan><tspan dy=\"0.25em\">\u{200b}</tspan>")
+}
+
+fn raised(text: &str, open: &str, close: &str) -> String {
+    let escaped = escape(text);
+    let mut parts = escaped.split("2^");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end =
+            part.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '\u{2212}').unwrap_or(part.len());
+        let (exponent, rest) = part.split_at(end);
+        out.push_str(&match exponent {
+            "" => format!("2^{rest}"),
+            exponent => format!("2{open}{exponent}{close}{rest}"),
+        });
+    }
+    out
+}
+
 /// Text of at most `most` characters, with an ellipsis where something is missing.
 #[must_use]
 pub(super) fn shortened(text: &str, most: usize) -> String {
@@ -65,6 +93,12 @@ mod tests {
     #[test]
     fn markup_is_inert() {
         assert_eq!(escape("<script>\"&'\u{0}"), "&lt;script&gt;&quot;&amp;&#39;\u{fffd}");
+    }
+
+    #[test]
+    fn powers_of_two_are_raised_and_nothing_else_is() {
+        assert_eq!(with_powers("2^\u{2212}7.2 < 2^15"), "2<sup>\u{2212}7.2</sup> &lt; 2<sup>15</sup>");
+        assert_eq!(with_powers("x2^y <b>"), "x2^y &lt;b&gt;");
     }
 
     #[test]

@@ -17,7 +17,7 @@
         const [name, value] = line.split("\t");
         const dt = document.createElement("dt"), dd = document.createElement("dd");
         dt.textContent = name;
-        dd.textContent = value;
+        raise(dd, value);
         list.append(dt, dd);
       }
       tip.replaceChildren(heading, list);
@@ -26,6 +26,16 @@
     const left = x + 16 + tip.offsetWidth > innerWidth ? x - tip.offsetWidth - 16 : x + 16;
     const top = Math.min(y + 16, innerHeight - tip.offsetHeight - 8);
     tip.style.transform = `translate(${Math.max(8, left)}px, ${Math.max(8, top)}px)`;
+  }
+
+  // Powers of two with raised exponents; everything else is text.
+  function raise(element, text) {
+    for (const [i, part] of text.split(/2\^([\u2212\d.]+)/).entries()) {
+      if (i % 2 === 0) { element.append(part); continue; }
+      const exponent = document.createElement("sup");
+      exponent.textContent = part;
+      element.append("2", exponent);
+    }
   }
 
   function hide() {
@@ -40,6 +50,13 @@
     else hide();
   });
   document.addEventListener("pointerleave", hide);
+  // A finger does not hover: a tap shows what a pointer would, and a tap elsewhere hides it.
+  document.addEventListener("click", (event) => {
+    if (event.pointerType !== "touch") return;
+    const target = event.target.closest?.("[data-tip]");
+    if (target) show(target, event.clientX, event.clientY);
+    else hide();
+  });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 
   // N and P walk through the boxes or columns of the picture that has the focus.

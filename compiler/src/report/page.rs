@@ -10,6 +10,7 @@ use super::layers::layers;
 use super::profile::Measured;
 use super::stages::Stages;
 use super::{chart, figures, graph_svg, program_drawing, tables};
+use crate::compile::SelfCheck;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -27,6 +28,10 @@ pub struct Page<'a> {
     pub precision_bits: Option<f64>,
     /// What an evaluation took.
     pub measured: Option<&'a Measured>,
+    /// The program on the inputs it was calibrated on, where it was built just now.
+    pub check: Option<&'a SelfCheck>,
+    /// How the page was made: names and values, in the words of whoever made it.
+    pub provenance: &'a [(&'static str, String)],
 }
 
 impl Page<'_> {
@@ -44,18 +49,24 @@ impl Page<'_> {
              <header><p class=\"kicker\">fhec report</p><h1>{title}</h1>\n<p class=\"lead\">{}</p></header>\n<main>\n",
             escape(&self.lead()),
         );
-        out.push_str(&figures::html(self.program, self.stages, self.precision_bits, self.measured));
+        out.push_str(&figures::html(self));
+        if !self.provenance.is_empty() {
+            out.push_str("<details class=\"provenance\"><summary>How this page was made</summary>\n");
+            out.push_str(&tables::names_and_values(self.provenance.iter().cloned()));
+            out.push_str("</details>\n");
+        }
         let layers = layers(self.program);
         if let Some(stages) = self.stages {
             section(
                 &mut out,
                 "levels",
                 "Levels",
-                "What the passes save: rescaling primes by configuration, then pass by pass.",
+                "What the passes save: levels by configuration. Fewer levels are smaller keys and less time.",
             );
             out.push_str(&tables::levels(stages));
+            out.push_str("<details><summary>What every pass did and counted</summary>\n");
             out.push_str(&tables::passes(&stages.stages));
-            out.push_str("</section>\n");
+            out.push_str("</details>\n</section>\n");
         }
         self.graphs(&mut out, &layers);
         section(

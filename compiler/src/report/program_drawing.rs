@@ -56,10 +56,20 @@ pub(super) fn noise(layer: &Layer) -> String {
     }
 }
 
+/// The end of a layer's name in the model, which tells it from its neighbors; what it computes if it has none.
+fn short_name(layer: &Layer) -> String {
+    // Exporters write whole paths, and some a word before every name.
+    let last = layer.name.rsplit('/').find(|part| !part.is_empty()).unwrap_or_default();
+    match last.strip_prefix("node_").unwrap_or(last) {
+        "" => title(layer).to_owned(),
+        name => name.to_owned(),
+    }
+}
+
 fn node(layer: &Layer, measured: Option<&Measured>) -> DrawnNode {
     DrawnNode {
-        label: title(layer).to_owned(),
-        detail: format!("{} · {}", units::power(layer.scale_bits), layer.shape),
+        label: short_name(layer),
+        detail: format!("{} · {}", title(layer), layer.shape),
         mark: layer.at(),
         family: match layer.kind {
             LayerKind::Input => Family::Port,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fhe_bytecode::CheckedProgram;
 
-use super::html::escape;
+use super::html::{escape, with_powers};
 use super::layers::Layer;
 use super::profile::Measured;
 use super::stages::{Stage, Stages};
@@ -27,7 +27,7 @@ fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> Str
     for row in rows {
         out.push_str("<tr>");
         for (cell, (_, numeric)) in row.iter().zip(columns) {
-            let _ = write!(out, "<td{}>{}</td>", class(*numeric), escape(cell));
+            let _ = write!(out, "<td{}>{}</td>", class(*numeric), with_powers(cell));
         }
         out.push_str("</tr>\n");
     }
@@ -139,9 +139,19 @@ pub(super) fn parameters(program: &CheckedProgram) -> String {
     };
     let shape =
         |layout: &fhe_bytecode::Layout| format!("{} in {} ciphertext(s)", layout.shape(), layout.n_cts());
+    let bound = match params.security_cap() {
+        Some(cap) => format!("at most {cap} bits are 128-bit secure"),
+        None => "a toy ring protects nothing".to_owned(),
+    };
+    let slots = units::count(params.n() as u64 / 2);
     let rows = [
-        ("N", units::count(params.n() as u64)),
-        ("log2 of Q, of PQ", format!("{:.1}, {:.1}", params.log2_q(), params.log2_pq())),
+        ("levels", params.max_level().0.to_string()),
+        (
+            "ring degree N",
+            format!("2^{}; {slots} slots, {} layout", params.n().trailing_zeros(), spec.origin.packing),
+        ),
+        ("modulus of the keys", format!("{:.1} bits; {bound}", params.log2_pq())),
+        ("modulus of ciphertexts", format!("{:.1} bits", params.log2_q())),
         ("towers, bits", bits(params.towers())),
         ("special primes, bits", bits(params.special_primes())),
         ("towers per digit", params.digit_size().to_string()),
@@ -159,11 +169,16 @@ pub(super) fn parameters(program: &CheckedProgram) -> String {
             ),
         ),
     ];
+    names_and_values(rows)
+}
+
+/// Names and values, one row each.
+pub(super) fn names_and_values(rows: impl IntoIterator<Item = (&'static str, String)>) -> String {
     let row = |(name, value): (&str, String)| {
-        format!("<tr><th scope=\"row\">{name}</th><td class=\"value\">{}</td></tr>\n", escape(&value))
+        format!("<tr><th scope=\"row\">{name}</th><td class=\"value\">{}</td></tr>\n", with_powers(&value))
     };
     format!(
         "<div class=\"scroll\"><table class=\"parameters\"><tbody>\n{}</tbody></table></div>\n",
-        rows.map(row).concat()
+        rows.into_iter().map(row).collect::<String>()
     )
 }

@@ -205,6 +205,8 @@ pub(crate) fn report(
             stages: Some(&stages),
             precision_bits: Some(precision_bits(&compiled.built)),
             measured: None,
+            check: Some(&compiled.check),
+            provenance: &[],
         };
         Ok(page.html())
     })

@@ -254,7 +254,15 @@ impl Program {
         let inner = self.inner.clone();
         let html = long::run(py, &COMMON, None, move |_| {
             let precision_bits = inner.built.as_ref().map(|built| built.precision_bits);
-            Ok(Page { program: &inner.program, stages: None, precision_bits, measured: None }.html())
+            let page = Page {
+                program: &inner.program,
+                stages: None,
+                precision_bits,
+                measured: None,
+                check: None,
+                provenance: &[],
+            };
+            Ok(page.html())
         })?;
         py.import("fhec._results")?.call_method1("Report", (html,))
     }
