@@ -12,6 +12,9 @@ use crate::workspace;
 const MODEL: &str = "onnx-models/lenet-mnist-0.onnx";
 const PROGRAM: &str = "target/demo/lenet-mnist.fhebc";
 
+/// Processor time of building both commands from nothing, most of it for the reader of ONNX files.
+const PROCESSOR_MINUTES: usize = 17;
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask demo
@@ -34,8 +37,10 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     std::fs::create_dir_all(workspace::root().join("target/demo"))?;
     let picture = picture.to_string_lossy();
     if !workspace::root().join("target/release/fhe-run").exists() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         println!(
-            "Building the compiler (fhec) and the runtime (fhe-run), once: some minutes on a few cores."
+            "Building the compiler (fhec) and the runtime (fhe-run), once: about {} minutes on {cores} core(s). Cargo shows how far it is.",
+            PROCESSOR_MINUTES.div_ceil(cores)
         );
     }
     let begin = Instant::now();

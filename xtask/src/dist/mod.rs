@@ -38,8 +38,9 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
-    let packages: Vec<&str> = PACKAGES.iter().flat_map(|package| ["--package", package]).collect();
-    workspace::run("cargo", &[&["build", "--release"], &packages[..]].concat(), &[])?;
+    // With the features of the whole workspace: what is shipped is what the tests ran.
+    let commands: Vec<&str> = COMMANDS.iter().flat_map(|command| ["--bin", command]).collect();
+    workspace::run("cargo", &[&["build", "--release", "--workspace"], &commands[..]].concat(), &[])?;
     for part in ["bin", "completions", "man"] {
         fs::create_dir_all(folder.join(part))?;
     }
