@@ -263,15 +263,14 @@ impl<'a> Emitter<'a> {
         dst
     }
 
-    /// The value after its rescale, if it has one: a division by every tower between two levels.
+    /// The value after its rescale, if it has one.
     fn rescaled(&mut self, id: ValueId, src: CtRange) -> CtRange {
-        let mut result = src;
-        for _ in &self.scheduled.value(id).divisors {
-            let dst = self.fresh(id);
-            self.push(Op::Rescale { dst, src: result });
-            self.free(result);
-            result = dst;
+        if !self.scheduled.placed.is_rescaled(id) {
+            return src;
         }
-        result
+        let dst = self.fresh(id);
+        self.push(Op::Rescale { dst, src });
+        self.free(src);
+        dst
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use fhe_bytecode::{CheckedProgram, CostModel};
 use fhec_ir::Verified;
-use serde::Serialize;
 
 use crate::cluster::{self, ClusterOptions, Clustering, Order};
 use crate::emit::Labels;
@@ -19,7 +18,7 @@ use crate::simulate::Inputs;
 use crate::stages::StageKind;
 use crate::timed::{self, Positions, Timed};
 
-pub use crate::search::ParamsChoice;
+pub use crate::search::{ParamsChoice, TowerChoice};
 pub use error::BuildError;
 
 /// Inputs made up where no calibration images are given.
@@ -38,6 +37,8 @@ pub(crate) struct BuildOptions {
     pub(crate) log_n: std::ops::RangeInclusive<u32>,
     /// Bits between every value and half the modulus it is in; without a wish at least 1.5, and 3 where that costs nothing.
     pub(crate) headroom: Option<f64>,
+    /// How towers make up the moduli of the levels.
+    pub(crate) towers: TowerChoice,
     /// Accept a modulus beyond the security bound.
     pub(crate) insecure: bool,
     /// Bytes that an evaluation may take.
@@ -71,15 +72,6 @@ pub(crate) enum Measured<'a> {
     },
 }
 
-/// A level that takes more bits than one prime has.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct WideLevel {
-    /// The level.
-    pub level: u32,
-    /// Bits it takes.
-    pub bits: f64,
-}
-
 /// A program with the stages it came from.
 #[derive(Clone, Debug)]
 pub struct Built {
@@ -91,8 +83,6 @@ pub struct Built {
     pub program: CheckedProgram,
     /// What clustering did, if it was asked for.
     pub clustering: Option<Clustering>,
-    /// The widest level, if rescales followed the last multiplication and every l-th before it and nothing else.
-    pub wide_level: Option<WideLevel>,
 }
 
 /// A circuit with the sizes of its values: what every schedule of it starts from.
@@ -199,24 +189,6 @@ impl Built {
     #[must_use]
     pub fn schedule(&self) -> &Schedule {
         &self.scheduled.schedule
-    }
-
-    /// Levels beyond those that the multiplications fill, which are what `fhec levels` counts.
-    #[must_use]
-    pub fn extra_levels(&self) -> u32 {
-        self.positions().n_levels() - self.positions().shifted(0).n_levels()
-    }
-
-    /// The widest of the levels that take several primes.
-    pub(crate) fn widest_level(&self) -> Option<WideLevel> {
-        let positions = self.positions();
-        let boundaries = (1..=positions.depth()).filter(|&p| positions.is_boundary(p));
-        let wide = boundaries.filter_map(|p| {
-            let divisors = self.schedule().chain.divisors(positions.working_rung(p));
-            let bits = divisors.iter().map(|&q| (q as f64).log2()).sum();
-            (divisors.len() > 1).then_some(WideLevel { level: positions.level(p - 1), bits })
-        });
-        wide.max_by(|a, b| a.bits.total_cmp(&b.bits))
     }
 
     /// What tells programs of one circuit apart: the ring first, then the time.

@@ -28,11 +28,16 @@ pub fn predict(program: &CheckedProgram, worst_error: f64, costs: &CostModel) ->
                 cost.linear(&program.map(map).plan.counts())
             }
             Kind::Product => n_cts * cost.product,
-            Kind::Rescale => n_cts * cost.rescale,
+            Kind::Rescale => {
+                let level = step.level();
+                let division = level.lower().and_then(|lower| params.rescale(level, lower));
+                n_cts * cost.rescale(division.map_or(1, |division| division.divided.len()))
+            }
             Kind::Input
             | Kind::PlainSum(_)
             | Kind::PlainProduct(_)
             | Kind::ScalarProduct
+            | Kind::Drop
             | Kind::Exact
             | Kind::End => 0.0,
         };

@@ -2,6 +2,7 @@
 
 mod networks;
 
+use fhe_bytecode::Level;
 use fhec::levels::{LevelsOptions, analyze};
 use fhec::pipeline::Built;
 use fhec::{Request, compile};
@@ -17,12 +18,12 @@ fn levels_and_program(nodes: &str, precision: f64) -> (u32, Built) {
 }
 
 fn n_levels(built: &Built) -> u32 {
-    built.program.params().towers().len() as u32 - 1
+    u32::from(built.program.params().max_level().0)
 }
 
 fn check(nodes: &str, expected: u32) {
     let (counted, built) = levels_and_program(nodes, 6.0);
-    assert_eq!((counted, n_levels(&built), built.extra_levels()), (expected, expected, 0), "{nodes}");
+    assert_eq!((counted, n_levels(&built)), (expected, expected), "{nodes}");
 }
 
 const CONV: &str = r#"
@@ -89,8 +90,9 @@ fn level_that_one_prime_cannot_hold_has_two_towers() {
     let nodes =
         format!(r#"{CONV} (name: "q", of: ["c", "c"], op: Mul), (name: "o", of: ["q"], op: Output),"#);
     let (counted, built) = levels_and_program(&nodes, 20.0);
-    assert_eq!((counted, built.positions().n_levels(), built.extra_levels()), (1, 1, 0));
-    assert_eq!(n_levels(&built), 2, "one level of two towers");
+    assert_eq!((counted, built.positions().n_levels(), n_levels(&built)), (1, 1, 1));
+    let params = built.program.params();
+    assert!(params.log2_q_at(Level(1)) - params.log2_q_at(Level(0)) > 60.0, "one level of several towers");
 }
 
 #[test]
@@ -102,5 +104,5 @@ fn cubic_activations_have_the_levels_that_are_counted() {
         (name: "o", of: ["d"], op: Output),"#
     );
     let (counted, built) = levels_and_program(&nodes, 6.0);
-    assert_eq!((counted, built.positions().n_levels(), built.extra_levels()), (2, 2, 0));
+    assert_eq!((counted, built.positions().n_levels()), (2, 2));
 }

@@ -9,8 +9,7 @@ use fhe_host::{Content, WriteError, check_target, show_bytes, write_whole};
 
 use super::Outcome;
 use crate::diagnostics::{Diagnostic, Kind};
-use crate::pipeline::WideLevel;
-use crate::report::{BuildReport, ClusterReport, ExtraLevels};
+use crate::report::{BuildReport, ClusterReport};
 use crate::simulate::{Fullest, Summary};
 use crate::{Rehearsal, SelfCheck};
 
@@ -135,20 +134,6 @@ pub(super) fn rehearsed_words(rehearsal: &Rehearsal) -> String {
     format!(
         "largest error {max_abs_error:.2e} (predicted at most {predicted_max_abs_error:.2e}), {class} as in the clear, {seconds:.1} s"
     )
-}
-
-/// Why there are more levels than `fhec levels` counts, if there are.
-pub(super) fn extra_levels(report: &BuildReport) -> Option<String> {
-    let ExtraLevels { levels, wide_level } = report.extra_levels?;
-    let counted = report.levels - levels;
-    let reason = match wide_level {
-        Some(WideLevel { level, bits }) => format!("level {level} alone would take {bits:.1} bits"),
-        None => "the chain would not fit".to_owned(),
-    };
-    Some(format!(
-        "note: {} levels, {levels} more than `fhec levels` counts for {} multiplications at {} per level: with {counted}, {reason}",
-        report.levels, report.depth, report.sublevels
-    ))
 }
 
 /// What clustering did: plaintexts and bytes before and after, and how far the weights of every layer moved.

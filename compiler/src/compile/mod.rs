@@ -36,6 +36,8 @@ use crate::simulate::{Inputs as _, Summary, summarize};
 const PRECISION: RangeInclusive<f64> = 6.0..=9.0;
 /// Smallest ring degree that is tried where rings may protect nothing, as log2.
 const TOY_LOG_N: u32 = 11;
+/// How much more time than the first program one may take whose noise changes fewer classes.
+const CLASS_PREMIUM: f64 = 1.25;
 /// Seed of the noise that calibration inputs are judged under.
 const NOISE_SEED: u64 = 1;
 
@@ -96,6 +98,7 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
         params: request.params.clone(),
         log_n,
         headroom: request.headroom,
+        towers: request.towers,
         insecure: request.insecure,
         memory: request.memory,
         costs: request.costs.clone(),
@@ -171,7 +174,7 @@ fn ring_degrees(request: &Request) -> Result<RangeInclusive<u32>, CompileError> 
 }
 
 /// The first program, or where nobody fixed its precision the first whose noise leaves every class of the calibration
-/// inputs as it is; the most precise one if none does.
+/// inputs as it is; the most precise one that costs little more if none does.
 fn until_classes_survive(
     request: &Request,
     options: &mut BuildOptions,
@@ -181,6 +184,7 @@ fn until_classes_survive(
     observer: &mut dyn Observer,
 ) -> Result<(Built, Summary), CompileError> {
     let mut built = prepared.build(options, labels.clone())?;
+    let affordable = CLASS_PREMIUM * built.seconds();
     loop {
         observer.stage(Stage::Simulate);
         let summary =
@@ -193,7 +197,8 @@ fn until_classes_survive(
         options.precision = more..=more;
         observer.stage(Stage::Schedule { precision: Some(more) });
         match prepared.build(options, labels.clone()) {
-            Ok(better) => built = better,
+            Ok(better) if better.seconds() <= affordable => built = better,
+            Ok(_) => return Ok((built, summary)),
             Err(BuildError::Schedule(_)) => return Ok((built, summary)),
             Err(error) => return Err(error.into()),
         }

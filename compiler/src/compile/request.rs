@@ -11,7 +11,7 @@ use super::calibration::Calibration;
 use crate::cluster::ClusterOptions;
 use crate::fit::FitSpec;
 use crate::import::{self, ImportOptions, Imported, InputInfo};
-use crate::pipeline::{LayoutChoice, ParamsChoice};
+use crate::pipeline::{LayoutChoice, ParamsChoice, TowerChoice};
 
 /// Memory that an evaluation may take unless the caller says otherwise.
 const DEFAULT_MEMORY: u64 = 16 << 30;
@@ -51,6 +51,8 @@ pub struct Request {
     /// Bits between every value and half the modulus it is in; without a wish at least 1.5, and 3 or more where they cost
     /// nothing.
     pub headroom: Option<f64>,
+    /// What the moduli of the levels are made of.
+    pub towers: TowerChoice,
     /// Accept a modulus beyond the security bound.
     pub insecure: bool,
     /// Bytes that keys, plaintexts and ciphertexts of one evaluation may take.
@@ -77,6 +79,7 @@ impl Default for Request {
             log_n: None,
             toy: false,
             headroom: None,
+            towers: TowerChoice::default(),
             insecure: false,
             memory: DEFAULT_MEMORY,
             costs: CostModel::default(),

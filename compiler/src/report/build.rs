@@ -1,13 +1,13 @@
 //! The build report: what was built, what it needs and what it is expected to do.
 
-use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::{CheckedProgram, Level};
 use fhec_passes::Saturation;
 use serde::Serialize;
 
 use super::layers::work;
 use super::profile::Measured;
 use crate::cluster::{Clustering, unclustered_bytes};
-use crate::pipeline::{Built, WideLevel};
+use crate::pipeline::Built;
 use crate::{Compiled, Rehearsal, SelfCheck};
 
 /// Everything `fhec build --report` tells.
@@ -27,19 +27,19 @@ pub struct BuildReport {
     pub secure: bool,
     /// Levels on the longest path; one may take several towers.
     pub levels: u32,
-    /// Levels beyond ⌈depth / sublevels⌉, the count of `fhec levels`, and why there are.
-    pub extra_levels: Option<ExtraLevels>,
     /// Multiplications on the longest path.
     pub depth: u32,
     /// Multiplications per level.
     pub sublevels: u32,
     /// Name of the packing.
     pub layout: String,
-    /// Sizes of the towers in bits, output first.
+    /// Sizes of the towers in bits.
     pub tower_bits: Vec<f64>,
+    /// For every level, the last first: how many towers it has, and the bits of its modulus.
+    pub level_moduli: Vec<(usize, f64)>,
     /// Sizes of the special primes in bits.
     pub special_bits: Vec<f64>,
-    /// Towers per digit.
+    /// Towers per digit, at most.
     pub digit_size: usize,
     /// Input scale in bits.
     pub input_scale_bits: f64,
@@ -100,15 +100,6 @@ impl SaturationReport {
     fn new((pass, how): &(&'static str, Saturation)) -> Self {
         Self { pass, stop: how.stop.name(), rounds: how.rounds, e_nodes: how.n_nodes }
     }
-}
-
-/// Why a chain is longer than its multiplications fill.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct ExtraLevels {
-    /// Levels more.
-    pub levels: u32,
-    /// The level of the shorter chain that takes most bits, if that chain exists.
-    pub wide_level: Option<WideLevel>,
 }
 
 /// What clustering did to a program.
@@ -172,11 +163,13 @@ impl BuildReport {
             security_margin_bits: cap.map(|cap| f64::from(cap) - params.log2_pq()),
             secure: params.is_secure(),
             levels: built.positions().n_levels(),
-            extra_levels: extra_levels(built),
             depth: built.positions().depth(),
             sublevels: built.positions().sublevels(),
             layout: program.spec().origin.packing.clone(),
             tower_bits: bits(params.towers()),
+            level_moduli: (0..=params.max_level().0)
+                .map(|level| (params.n_towers(Level(level)), params.log2_q_at(Level(level))))
+                .collect(),
             special_bits: bits(params.special_primes()),
             digit_size: params.digit_size(),
             input_scale_bits: program.spec().input.scale.log2(),
@@ -212,11 +205,6 @@ impl BuildReport {
             layer.measured_seconds = Some(seconds);
         }
     }
-}
-
-fn extra_levels(built: &Built) -> Option<ExtraLevels> {
-    let levels = built.extra_levels();
-    (levels > 0).then_some(ExtraLevels { levels, wide_level: built.wide_level })
 }
 
 /// Bits between the largest result seen and the deviation of its error.

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::{CheckedProgram, Level};
 
 use super::layers::{Layer, LayerKind};
 use super::profile::Measured;
@@ -113,15 +113,16 @@ impl Chart {
         self.y += GAP + 8.0;
     }
 
-    /// Level against layer: a level is a step, its sublevels are parts of it. Towers to the right, as long as their bits.
+    /// Level against layer: a level is a step, its sublevels are parts of it. To the right the bits that its rescale takes.
     fn stairs(&mut self, program: &CheckedProgram, layers: &[Layer]) {
-        let towers = program.params().towers();
-        let step = (300.0 / towers.len() as f64).clamp(7.0, 26.0);
-        let bottom = self.y + step * towers.len() as f64;
+        let params = program.params();
+        let n_levels = usize::from(params.max_level().0) + 1;
+        let step = (300.0 / n_levels as f64).clamp(7.0, 26.0);
+        let bottom = self.y + step * n_levels as f64;
         let sublevels = f64::from(layers.iter().map(|l| l.sublevel).max().unwrap_or(1).max(1));
-        self.title("Modulus", "level after each layer; half steps are sublevels, which share a level; primes of the chain at the right");
+        self.title("Modulus", "level after each layer; half steps are sublevels, which share a level; bits of the modulus that each level adds at the right");
         let every = [1, 2, 5, 10].into_iter().find(|e| *e as f64 * step >= 13.0).unwrap_or(20);
-        for level in (0..towers.len()).step_by(every) {
+        for level in (0..n_levels).step_by(every) {
             self.rule(bottom - step * (level + 1) as f64, &format!("L{level}"), "grid");
         }
         self.rule(bottom, "", "axis");
@@ -138,8 +139,10 @@ impl Chart {
         }
         let _ = writeln!(self.out, "<path class=\"stair-line\" d=\"{outline}\"/>");
         let left = LEFT + self.plot() + 14.0;
-        for (level, &prime) in towers.iter().enumerate() {
-            let bits = (prime as f64).log2();
+        let mut below = 0.0;
+        for level in 0..n_levels {
+            let modulus = params.log2_q_at(Level(level as u16));
+            let bits = modulus - std::mem::replace(&mut below, modulus);
             let y = bottom - step * (level + 1) as f64;
             let _ = writeln!(
                 self.out,

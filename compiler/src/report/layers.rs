@@ -106,6 +106,7 @@ pub(super) fn work(program: &CheckedProgram) -> Vec<LayerWork> {
             | Kind::PlainProduct(_)
             | Kind::ScalarProduct
             | Kind::Rescale
+            | Kind::Drop
             | Kind::Exact
             | Kind::End => {}
         }
@@ -170,7 +171,7 @@ fn kind(op: Kind) -> Option<LayerKind> {
         Kind::Input => Some(LayerKind::Input),
         Kind::Map(_) | Kind::PlainProduct(_) | Kind::ScalarProduct => Some(LayerKind::Linear),
         Kind::Product => Some(LayerKind::Product),
-        Kind::PlainSum(_) | Kind::Rescale | Kind::Exact | Kind::End => None,
+        Kind::PlainSum(_) | Kind::Rescale | Kind::Drop | Kind::Exact | Kind::End => None,
     }
 }
 
@@ -194,7 +195,7 @@ impl Registers {
         match op.kind() {
             Kind::Input | Kind::Rescale => 1,
             Kind::Map(_) | Kind::Product | Kind::PlainProduct(_) | Kind::ScalarProduct => operands + 1,
-            Kind::PlainSum(_) | Kind::Exact | Kind::End => operands,
+            Kind::PlainSum(_) | Kind::Drop | Kind::Exact | Kind::End => operands,
         }
     }
 }

@@ -13,7 +13,7 @@ pub fn program_text(program: &CheckedProgram) -> String {
         primes.iter().map(|&p| format!("{:.1}", (p as f64).log2())).collect::<Vec<_>>().join(" ")
     };
     let mut out = format!(
-        "N = {}, log2(Q) = {:.1}, log2(PQ) = {:.1}{}\ntowers (bits) {}\nspecial primes (bits) {}, {} towers per digit\n",
+        "N = {}, log2(Q) = {:.1}, log2(PQ) = {:.1}{}\ntowers (bits) {}\nspecial primes (bits) {}, at most {} towers per digit\n",
         params.n(),
         params.log2_q(),
         params.log2_pq(),

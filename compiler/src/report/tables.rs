@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::params::TowerIdx;
+use fhe_bytecode::{CheckedProgram, Level, Params};
 
 use super::html::{escape, with_powers};
 use super::layers::Layer;
@@ -131,6 +132,20 @@ pub(super) fn layers(layers: &[Layer], measured: Option<&Measured>) -> String {
     table(&columns, rows)
 }
 
+/// How many towers every digit has.
+fn digits(params: &Params) -> String {
+    let all = (0..params.towers().len() as u16).map(|tower| params.digit_of(TowerIdx(tower)));
+    let digits: Vec<usize> = all.collect();
+    let sizes: Vec<String> = digits.chunk_by(|a, b| a == b).map(|digit| digit.len().to_string()).collect();
+    sizes.join(" ")
+}
+
+/// How many towers every level has.
+fn level_towers(params: &Params) -> String {
+    let levels = (0..=params.max_level().0).map(|level| params.n_towers(Level(level)).to_string());
+    levels.collect::<Vec<_>>().join(" ")
+}
+
 /// The scheme's parameters.
 pub(super) fn parameters(program: &CheckedProgram) -> String {
     let (spec, params) = (program.spec(), program.params());
@@ -154,7 +169,8 @@ pub(super) fn parameters(program: &CheckedProgram) -> String {
         ("modulus of ciphertexts", format!("{:.1} bits", params.log2_q())),
         ("towers, bits", bits(params.towers())),
         ("special primes, bits", bits(params.special_primes())),
-        ("towers per digit", params.digit_size().to_string()),
+        ("digits of the keys, towers", digits(params)),
+        ("towers of the levels, from the last", level_towers(params)),
         ("rotation keys", spec.rotation_keys.len().to_string()),
         (
             "input",

@@ -1,25 +1,20 @@
 //! The modulus chain and the exact scale of every position.
 //!
 //! Between two rescales the scale goes from X through products (squaring it) and linear maps (times a weight scale W) to
-//! S, and the rescale by q brings it to the next X. Where the stretch has a linear map its W is chosen such that the next
-//! X is met exactly; where it has none, the next X is what the prime gives.
+//! S, and the rescale brings it to the next X. Where the stretch has a linear map its W is chosen such that the next
+//! X is met exactly; where it has none, the next X is what the moduli give.
 
-use fhe_bytecode::params::{Level, MAX_PRIME_BITS, ntt_primes_near};
-use fhe_bytecode::{Scale, params::PrimeSearchError};
+use fhe_bytecode::Scale;
+use fhe_bytecode::params::{Level, PrimeSearchError};
 
+use super::moduli::Moduli;
 use super::room::{LEAST_HEADROOM, Room};
 use crate::timed::{Positions, Rung, Step};
 
 /// Smallest scale of weights: with paired diagonals one bit of it is lost, and no scale is below one.
 const LEAST_WEIGHT_BITS: f64 = 1.0;
-/// Size up to which a rescale divides by a single prime, in bits.
-const ONE_PRIME_BITS: f64 = MAX_PRIME_BITS as f64 - 0.01;
-/// Largest prime where a rescale divides by several: transforms are fastest up to this size.
-const EACH_PRIME_BITS: f64 = 50.0;
-/// More than sums of logarithms are off by, in bits.
-const EXACT_BITS: f64 = 1e-9;
-/// How far primes may be from the sizes asked for, in bits.
-const ROUNDING_BITS: f64 = 0.05;
+/// Smallest step between two moduli; one of a bit is the least that a checked pool may have.
+const LEAST_STEP_BITS: f64 = 3.0;
 
 /// The sizes a chain is made from, in bits.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,11 +31,10 @@ pub struct Sizes {
     pub headroom: f64,
 }
 
-/// Towers and scales that fit each other.
+/// Moduli and scales that fit each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
-    /// For every rung the towers that its rescale divides by; those of the last rung stay.
-    groups: Vec<Vec<u64>>,
+    moduli: Moduli,
     /// Scale of a position after its rescale, from position 0 on.
     scales: Vec<Scale>,
     /// Scale of a position before its rescale, from position 0 on.
@@ -97,29 +91,16 @@ pub enum ChainError {
 }
 
 impl Chain {
-    /// Searches primes of the wanted sizes.
+    /// The exact scales under given moduli; weight scales follow from them.
     ///
     /// # Errors
-    /// When no prime is left.
-    pub fn search(positions: &Positions, sizes: &Sizes, log_n: u32) -> Result<Self, ChainError> {
-        let mut groups = vec![Vec::new(); positions.n_rescales() as usize + 1];
-        let mut primes = Primes { log_n, taken: Vec::new() };
-        let mut from = sizes.input;
-        for (rescale, stretch) in stretches(positions).into_iter().enumerate() {
-            let rung = groups.len() - 1 - rescale;
-            let to = sizes.activations[rescale];
-            let has_weights = stretch.clone().any(|p| positions.step(p) == Step::Linear);
-            let wanted = walk(positions, stretch, from, |p| sizes.weights[p as usize - 1]);
-            let reached = *wanted.last().expect("a stretch has a position");
-            groups[rung] = primes.of_size(reached - to)?;
-            from = if has_weights { to } else { reached - bits(&groups[rung]) };
+    /// When there are not as many moduli as rungs, or they do not hold the scales and values.
+    pub fn new(positions: &Positions, sizes: &Sizes, moduli: Moduli) -> Result<Self, ChainError> {
+        let (needed, given) = (positions.n_rescales() as usize + 1, moduli.n_rungs());
+        if given != needed {
+            return Err(ChainError::TowerCount { needed, given });
         }
-        let mut chain = Self::scaled(positions, sizes, groups);
-        // The towers that stay are part of every modulus: they make room for everything.
-        let missing =
-            |room: &Room| chain.log2_scale(room) + room.bits(sizes.headroom) - chain.log2_modulus(room.rung);
-        let needed = sizes.rooms.iter().map(missing).fold(0.0, f64::max);
-        chain.groups[0] = primes.of_at_least(needed + EXACT_BITS)?;
+        let chain = Self::scaled(positions, sizes, moduli);
         chain.fits(positions, &sizes.rooms)?;
         Ok(chain)
     }
@@ -129,44 +110,43 @@ impl Chain {
     /// # Errors
     /// When the number of towers is not that of the rescales and one, or they do not fit the scales.
     pub fn with_towers(positions: &Positions, sizes: &Sizes, towers: Vec<u64>) -> Result<Self, ChainError> {
-        let needed = positions.n_rescales() as usize + 1;
-        if towers.len() != needed {
-            return Err(ChainError::TowerCount { needed, given: towers.len() });
-        }
-        let chain = Self::scaled(positions, sizes, towers.into_iter().map(|q| vec![q]).collect());
-        chain.fits(positions, &sizes.rooms)?;
-        Ok(chain)
+        let groups: Vec<Vec<u64>> = towers.into_iter().map(|q| vec![q]).collect();
+        Self::new(positions, sizes, Moduli::nested(&groups))
     }
 
-    /// The exact scales under given towers; the last group may still be empty.
-    fn scaled(positions: &Positions, sizes: &Sizes, groups: Vec<Vec<u64>>) -> Self {
+    /// The exact scales under given moduli, whether or not these hold them.
+    pub(crate) fn scaled(positions: &Positions, sizes: &Sizes, moduli: Moduli) -> Self {
         let mut scales = vec![Scale::from_log2(sizes.input)];
         let mut raw = scales.clone();
-        for (rescale, stretch) in stretches(positions).into_iter().enumerate() {
-            let group = &groups[groups.len() - 1 - rescale];
+        for (rung, stretch) in stretches(positions) {
             let from = scales.last().expect("the input has a scale").log2();
             // One more unit of weight scale everywhere: how much of it reaches the end.
             let wanted = |p: u32| sizes.weights[p as usize - 1];
             let nominal =
                 *walk(positions, stretch.clone(), from, wanted).last().expect("a stretch has a position");
             let shifted = *walk(positions, stretch.clone(), from, |p| wanted(p) + 1.0).last().expect("same");
-            let target = sizes.activations[rescale] + bits(group);
+            let target = sizes.after(rung) + moduli.step_bits(rung);
             let correction = if shifted > nominal { (target - nominal) / (shifted - nominal) } else { 0.0 };
             let exact = walk(positions, stretch, from, |p| wanted(p) + correction);
             for (i, bits) in exact.iter().enumerate() {
                 let (reached, last) = (Scale::from_log2(*bits), i + 1 == exact.len());
                 raw.push(reached);
-                let rescaled = |scale: Scale, prime: &u64| scale.rescaled(*prime);
-                scales.push(if last { group.iter().rev().fold(reached, rescaled) } else { reached });
+                scales.push(if last { moduli.rescaled(rung, reached) } else { reached });
             }
         }
-        Self { groups, scales, raw }
+        Self { moduli, scales, raw }
+    }
+
+    /// Bits by which the moduli are too small for the values with this headroom; negative if all have more.
+    pub(crate) fn missing_bits(&self, rooms: &[Room], headroom: f64) -> f64 {
+        let missing = |room: &Room| self.log2_scale(room) + room.bits(headroom) - self.moduli.log2(room.rung);
+        rooms.iter().map(missing).fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// What the checker asks of every scale: it lies within the modulus with the values, and no product makes it smaller.
     fn fits(&self, positions: &Positions, rooms: &[Room]) -> Result<(), ChainError> {
         let within = |scale: Scale, rung: Rung, level: usize| {
-            let (scale, modulus) = (scale.log2(), self.log2_modulus(rung));
+            let (scale, modulus) = (scale.log2(), self.moduli.log2(rung));
             if scale < modulus { Ok(()) } else { Err(ChainError::ScaleTooLarge { level, scale, modulus }) }
         };
         within(self.scale(0), positions.rung(0), positions.level(0) as usize)?;
@@ -191,38 +171,33 @@ impl Chain {
         }
     }
 
-    /// All towers, those that stay first.
+    /// The modulus of every rung.
     #[must_use]
-    pub fn towers(&self) -> Vec<u64> {
-        self.groups.concat()
+    pub fn moduli(&self) -> &Moduli {
+        &self.moduli
     }
 
-    /// The towers that a rescale from this rung divides by, the last one first.
-    #[must_use]
-    pub fn divisors(&self, rung: Rung) -> &[u64] {
-        &self.groups[rung.index()]
+    /// The same chain with its towers in another order.
+    pub(crate) fn with_order(self, moduli: Moduli) -> Self {
+        Self { moduli, ..self }
     }
 
-    /// The level of ciphertexts at a rung: towers that may still go.
+    /// The level of ciphertexts at a rung.
     #[must_use]
     pub fn level(&self, rung: Rung) -> Level {
-        Level((self.groups[..=rung.index()].iter().map(Vec::len).sum::<usize>() - 1) as u16)
+        self.moduli.level(rung)
     }
 
     /// The level of ciphertexts at every rung.
     #[must_use]
     pub fn levels(&self) -> Vec<Level> {
-        (0..self.groups.len() as u16).map(|rung| self.level(Rung(rung))).collect()
+        (0..self.moduli.n_rungs() as u16).map(|rung| self.level(Rung(rung))).collect()
     }
 
     /// Bits between a value and half the modulus it is in.
     #[must_use]
     pub fn free_bits(&self, room: &Room) -> f64 {
-        self.log2_modulus(room.rung) - self.log2_scale(room) - room.log2_peak - 1.0
-    }
-
-    fn log2_modulus(&self, rung: Rung) -> f64 {
-        self.groups[..=rung.index()].iter().map(|group| bits(group)).sum()
+        self.moduli.log2(room.rung) - self.log2_scale(room) - room.log2_peak - 1.0
     }
 
     fn log2_scale(&self, room: &Room) -> f64 {
@@ -242,54 +217,52 @@ impl Chain {
     }
 }
 
-/// Primes of one ring, each given out once.
-struct Primes {
-    log_n: u32,
-    taken: Vec<u64>,
-}
-
-impl Primes {
-    /// The fewest primes whose product is about as large.
-    fn of_size(&mut self, bits: f64) -> Result<Vec<u64>, ChainError> {
-        // Small primes are sparse: 2N·ln(q) numbers lie between neighbours.
-        let bits = bits.max(f64::from(self.log_n) + 4.0);
-        let n = if bits <= ONE_PRIME_BITS { 1 } else { (bits / EACH_PRIME_BITS).ceil() as usize };
-        let mut found = Vec::with_capacity(n);
-        let mut left = bits;
-        for to_come in (1..=n).rev() {
-            let prime = ntt_primes_near((left / to_come as f64).exp2(), self.log_n, 1, &self.taken)?[0];
-            self.taken.push(prime);
-            left -= (prime as f64).log2();
-            found.push(prime);
-        }
-        Ok(found)
+impl Sizes {
+    /// Bits of the scale that is wanted after the rescale from a rung.
+    #[must_use]
+    pub fn after(&self, rung: Rung) -> f64 {
+        self.activations[self.activations.len() - rung.index()]
     }
 
-    /// The fewest primes whose product is larger, but not by much.
-    fn of_at_least(&mut self, least: f64) -> Result<Vec<u64>, ChainError> {
-        let mut wanted = least;
-        loop {
-            let found = self.of_size(wanted)?;
-            if bits(&found) >= least {
-                return Ok(found);
-            }
-            wanted += ROUNDING_BITS;
+    /// The moduli that these sizes ask for, in bits for every rung, if there were primes of any size.
+    pub(crate) fn moduli(&self, positions: &Positions) -> Vec<f64> {
+        let n_rungs = positions.n_rescales() as usize + 1;
+        let mut steps = vec![0.0; n_rungs];
+        let (mut scales, mut raw) = (vec![self.input], vec![self.input]);
+        for (rung, stretch) in stretches(positions) {
+            let from = *scales.last().expect("the input has a scale");
+            let reached = walk(positions, stretch, from, |p| self.weights[p as usize - 1]);
+            let last = *reached.last().expect("a stretch has a position");
+            steps[rung.index()] = (last - self.after(rung)).max(LEAST_STEP_BITS);
+            raw.extend(&reached);
+            scales.extend(&reached[..reached.len() - 1]);
+            scales.push(last - steps[rung.index()]);
         }
+        let mut sum = 0.0;
+        let above: Vec<f64> = steps
+            .iter()
+            .map(|step| {
+                sum += step;
+                sum
+            })
+            .collect();
+        // What stays to the end is part of every modulus: it makes room for everything.
+        let missing = |room: &Room| {
+            let scale = if room.raw { &raw } else { &scales }[room.position as usize];
+            scale + room.bits(self.headroom) - above[room.rung.index()]
+        };
+        let last = self.rooms.iter().map(missing).fold(0.0, f64::max);
+        above.into_iter().map(|bits| last + bits).collect()
     }
 }
 
-/// Size of a product.
-fn bits(primes: &[u64]) -> f64 {
-    primes.iter().map(|&q| (q as f64).log2()).sum()
-}
-
-/// The positions between rescales, in order of evaluation.
-fn stretches(positions: &Positions) -> Vec<std::ops::RangeInclusive<u32>> {
+/// The rung that a rescale leaves, and the positions since the one before, in order of evaluation.
+pub(crate) fn stretches(positions: &Positions) -> Vec<(Rung, std::ops::RangeInclusive<u32>)> {
     let mut first = 1;
     let mut all = Vec::new();
     for position in 1..=positions.depth() {
         if positions.is_boundary(position) {
-            all.push(first..=position);
+            all.push((positions.working_rung(position), first..=position));
             first = position + 1;
         }
     }
@@ -297,7 +270,7 @@ fn stretches(positions: &Positions) -> Vec<std::ops::RangeInclusive<u32>> {
 }
 
 /// Bits of the scale after each position of a stretch.
-fn walk(
+pub(crate) fn walk(
     positions: &Positions,
     stretch: std::ops::RangeInclusive<u32>,
     from: f64,
@@ -314,6 +287,3 @@ fn walk(
         })
         .collect()
 }
-
-#[cfg(test)]
-mod tests;

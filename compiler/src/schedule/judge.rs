@@ -33,15 +33,12 @@ impl Scheduled {
     }
 
     fn judge_level(&self, id: ValueId, judge: &mut Judge) {
-        let (value, towers) = (self.value(id), self.schedule.params.towers());
-        // The towers of a level without a pool are the first ones.
-        let [from, to] = [value.working, value.level].map(|level| usize::from(level.0) + 1);
-        judge.value(id, to <= from && from <= towers.len(), || format!("{from} and then {to} towers"));
-        if self.placed.is_rescaled(id) && to <= from && from <= towers.len() {
-            let same = value.divisors.iter().eq(towers[to..from].iter().rev());
-            judge.value(id, same, || "a rescale divides by other towers than it drops".to_owned());
-        } else {
-            judge.value(id, value.divisors.is_empty(), || "a rescale of what is not multiplied".to_owned());
+        let value = self.value(id);
+        let (from, to, max) = (value.working, value.level, self.schedule.params.max_level());
+        judge.value(id, to <= from && from <= max, || format!("at {from} and then at {to}"));
+        if self.placed.is_rescaled(id) {
+            let is_next = from.lower() == Some(to);
+            judge.value(id, is_next, || format!("a rescale from {from} to {to}"));
         }
         let modulus = self.schedule.params.log2_q_at(value.level);
         let free = modulus - value.scale.log2() - value.peak.max(f64::MIN_POSITIVE).log2() - 1.0;
@@ -50,8 +47,10 @@ impl Scheduled {
 
     fn judge_scale(&self, id: ValueId, judge: &mut Judge) {
         let value = self.value(id);
-        let rescaled = value.divisors.iter().fold(value.raw, |scale, &q| scale.rescaled(q));
-        let is_exact = !self.placed.is_rescaled(id) || rescaled.agrees(value.scale);
+        let params = &self.schedule.params;
+        let division = params.rescale(value.working, value.level).filter(|_| self.placed.is_rescaled(id));
+        let rescaled = division.map_or(value.scale, |d| d.rescaled(params.towers(), value.raw));
+        let is_exact = rescaled.agrees(value.scale);
         judge.value(id, is_exact, || format!("a scale of {} that becomes {rescaled}", value.scale));
         match &self.placed.circuit().value(id).op {
             CircuitOp::Input => {}
@@ -147,18 +146,14 @@ mod tests {
 
     #[test]
     fn levels_go_down() {
-        refused(|s| s.values[0].working = Level(0), "1 and then");
-        refused(|s| s.values[0].divisors.push(97), "a rescale of what is not multiplied");
-    }
-
-    #[test]
-    fn rescales_divide_by_the_towers_they_drop() {
+        refused(|s| s.values[0].working = Level(0), "at L0 and then at");
         refused(
             |s| {
                 let id = first(s, |id| s.placed.is_rescaled(id));
-                s.values[id.index()].divisors[0] += 2;
+                let value = &mut s.values[id.index()];
+                value.level = value.working;
             },
-            "a rescale divides by other towers than it drops",
+            "a rescale from",
         );
     }
 

@@ -3,9 +3,9 @@
 //!
 //! What holds ([`Scheduled::judge`]):
 //!
-//! 1. levels and divisors are those of the parameters: a rescale divides by the towers between two levels, the last first;
-//! 2. the scale of a value is that before its rescale over its divisors; that of a product is the product of its factors',
-//!    which have the level it is computed at;
+//! 1. a value is at the level it is computed at, or one rescale below;
+//! 2. the scale of a value is that before its rescale divided as the parameters say; that of a product is the product of its
+//!    factors', which have the level it is computed at;
 //! 3. a summand that is added as it is has level and scale of its sum; one that is multiplied has at least the level that
 //!    its sum is computed at, and no plaintext has a scale below one;
 //! 4. the plan of a map splits exactly the rotations of its diagonals;
@@ -16,6 +16,7 @@
 
 pub mod chain;
 mod judge;
+mod moduli;
 pub mod noise;
 mod problem;
 mod room;
@@ -23,6 +24,7 @@ mod scheduled;
 mod text;
 
 pub use chain::{Chain, ChainError, Sizes};
+pub use moduli::Moduli;
 pub use problem::Problem;
 pub use room::{LEAST_HEADROOM, Room, WANTED_HEADROOM};
 pub use scheduled::{PlannedMap, PlannedParts, Schedule, Scheduled, ScheduledValue};

@@ -4,7 +4,7 @@
 //! contribution is kept as an amount over the square of a scale, so that scales can be chosen to balance them.
 
 use fhe_bytecode::noise::{LinearNoise, NoiseModel};
-use fhe_bytecode::{ExpandedPlan, Level, LinearOp, Pairing, PlanCounts};
+use fhe_bytecode::{ExpandedPlan, Level, LinearOp, Pairing, PlanCounts, TensorId};
 
 use super::chain::Chain;
 use crate::layout::{Part, Placed, PlacedMap, PlacedTerm};
@@ -103,6 +103,11 @@ impl MapFacts {
         &self.counts
     }
 
+    /// The values that the map reads.
+    pub fn sources(&self) -> impl Iterator<Item = ValueId> {
+        self.sources.iter().map(|source| source.value)
+    }
+
     /// The value that the map belongs to.
     #[must_use]
     pub fn value(&self) -> ValueId {
@@ -136,7 +141,16 @@ pub fn contributions(
             }
             CircuitOp::Affine(_) => {}
         }
+        // An operand that is ready early is dropped to the level it is read at, on the way to this value only.
+        let dropped = |source: ValueId| model.drop(level(timed.time(source).rung), level(time.working));
         for part in &value.parts {
+            if let Part::Plain { source, .. } | Part::Scalar { source } = part {
+                let factor = match part {
+                    Part::Plain { factor, .. } => largest_square(placed, *factor),
+                    Part::Scalar { .. } | Part::Map(_) => 1.0,
+                };
+                sum.push(id, Anchor::After(timed.position(*source)), factor * dropped(*source));
+            }
             let (source, rounding) = match part {
                 Part::Plain { source, .. } => (*source, model.encode(value.layout.period())),
                 // One rounding for all numbers: in the worst case they all move the result the same way.
@@ -159,7 +173,8 @@ pub fn contributions(
     }
     for map in facts {
         let time = timed.time(map.value);
-        let (to, level) = (time.position, level(time.working));
+        let (to, rung_level) = (time.position, &level);
+        let level = rung_level(time.working);
         for (source, term) in map.sources.iter().zip(&map.noise.terms) {
             let from = timed.position(source.value);
             let (anchor, rounding) = (Anchor::Weight { from, to }, map.noise.rounding(term));
@@ -169,11 +184,19 @@ pub fn contributions(
                 let energy = moments.energy[source.value.index()];
                 sum.push(map.value, anchor, rounding * energy);
             }
-            sum.push(map.value, Anchor::After(from), map.noise.hoisted(term, model, level));
+            let dropped = model.drop(rung_level(timed.time(source.value).rung), level);
+            let moved = map.noise.hoisted(term, model, level) + map.noise.carried(term) * dropped;
+            sum.push(map.value, Anchor::After(from), moved);
         }
         sum.push(map.value, Anchor::Before(to), map.noise.summed(model, level));
     }
     sum.all
+}
+
+/// The largest square of the numbers of a constant.
+fn largest_square(placed: &Placed, tensor: TensorId) -> f64 {
+    let values = placed.constants.values(tensor).expect("a placed circuit has its constants");
+    values.data.iter().map(|value| value * value).fold(0.0, f64::max)
 }
 
 struct Sum<'a> {

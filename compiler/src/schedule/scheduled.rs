@@ -50,8 +50,6 @@ pub struct ScheduledValue {
     pub working: Level,
     /// Its scale after them.
     pub raw: Scale,
-    /// The towers that its rescale divides by, in order; none if it has no rescale.
-    pub divisors: Vec<u64>,
     /// Its level.
     pub level: Level,
     /// Its scale.
@@ -87,14 +85,9 @@ impl Scheduled {
         let mut values = Vec::with_capacity(parts.len());
         for ((id, parts), error) in placed.circuit().ids().zip(parts).zip(errors) {
             let time = placed.timed.time(id);
-            let divisors = match placed.is_rescaled(id) {
-                true => chain.divisors(time.working).iter().rev().copied().collect(),
-                false => Vec::new(),
-            };
             values.push(ScheduledValue {
                 working: chain.level(time.working),
                 raw: chain.raw(time.position),
-                divisors,
                 level: chain.level(time.rung),
                 scale: chain.scale(time.position),
                 parts,

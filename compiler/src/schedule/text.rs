@@ -35,9 +35,9 @@ impl Scheduled {
         let value = self.value(id);
         let line = self.placed.timed.line(id);
         let (code, name) = line.split_once("  // ").unwrap_or((&line, ""));
-        let before = match value.divisors.is_empty() {
-            true => String::new(),
-            false => format!("{} 2^{:.2} > ", value.working, value.raw.log2()),
+        let before = match self.placed.is_rescaled(id) {
+            false => String::new(),
+            true => format!("{} 2^{:.2} > ", value.working, value.raw.log2()),
         };
         format!("{code} | {before}{} 2^{:.2}  // {name}", value.level, value.scale.log2())
     }

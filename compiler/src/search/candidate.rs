@@ -1,4 +1,4 @@
-//! Ways of key switching: number and size of special primes and towers per digit, with scales to match.
+//! Ways of making up moduli and of key switching: towers, their digits, number and size of special primes, with scales to match.
 //!
 //! Rotations act on squared values, at the square of the activation scale, so a digit may be larger than the special
 //! modulus. A candidate is judged by its predicted error; scales grow a little where that makes it feasible.
@@ -9,21 +9,100 @@ use fhe_bytecode::{Params, ParamsSpec};
 use super::balance::MAX_LOCAL_BITS;
 use super::key_switching::ScheduleError;
 use super::raise::raised;
+use super::towers::{Chains, FAST_BITS, Towers};
 use crate::schedule::Problem;
 use crate::schedule::noise::{Anchor, Contribution};
 use crate::schedule::{Chain, Sizes};
 
-/// Largest special prime: transforms are fastest up to this size.
-const SPECIAL_BITS: u32 = 50;
 /// How far all scales may grow to make room for cheaper key switching, in bits.
 const MAX_GROWTH: f64 = 3.0;
 /// Step of that growth.
 const GROWTH_STEP: f64 = 0.25;
 
+/// Bits of the smallest special prime beyond log2 N.
+const LEAST_SPECIAL_BITS: f64 = 6.0;
 /// Times that scales are raised where noise arises.
 const MAX_RAISES: usize = 24;
 /// Bits of headroom beyond those asked for that are tried, if they are free.
 const SPARE_BITS: [f64; 9] = [12.0, 10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
+
+/// How large the digits of key switching are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Digits {
+    /// So many towers.
+    Towers(usize),
+    /// So many bits more than the special modulus.
+    Beyond(f64),
+}
+
+/// One way: what moduli and keys are made of.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'a> {
+    pub(super) chains: &'a Chains<'a>,
+    pub(super) towers: Towers,
+    pub(super) digits: Digits,
+    pub(super) n_special: usize,
+    /// Largest modulus of the keys.
+    pub(super) cap: Option<u32>,
+}
+
+impl Way<'_> {
+    /// Parameters with the largest special primes that fit; nothing if none do.
+    fn with_special(&self, sizes: &Sizes) -> Result<Option<(Params, Chain)>, ScheduleError> {
+        let Some(chain) = self.chains.of(self.towers, sizes)? else { return Ok(None) };
+        let (towers, log_n) = (chain.moduli().towers(), self.chains.log_n());
+        if matches!(self.digits, Digits::Towers(size) if size > towers.len()) {
+            return Ok(None);
+        }
+        let room =
+            self.cap.map_or(f64::INFINITY, |cap| f64::from(cap) - log2(towers)) / self.n_special as f64;
+        let bits = room.min(f64::from(FAST_BITS)).floor();
+        if bits < f64::from(log_n) + LEAST_SPECIAL_BITS {
+            return Ok(None);
+        }
+        let Ok(special_primes) = ntt_primes_below(bits as u32, log_n, self.n_special, towers) else {
+            return Ok(None);
+        };
+        let (spec, chain) = self.spec(chain, special_primes);
+        match Params::new(spec) {
+            Ok(params) => Ok(Some((params, chain))),
+            Err(ParamsError::Insecure { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The parameters of a chain with these special primes, and the chain in the order of its digits.
+    fn spec(&self, chain: Chain, special_primes: Vec<u64>) -> (ParamsSpec, Chain) {
+        let (chain, digits) = match self.digits {
+            Digits::Towers(size) => {
+                let digits = chain.moduli().digits(size);
+                (chain, digits)
+            }
+            Digits::Beyond(bits) => {
+                let (moduli, digits) = chain.moduli().in_digits(log2(&special_primes) + bits);
+                (chain.with_order(moduli), digits)
+            }
+        };
+        let moduli = chain.moduli();
+        let spec = ParamsSpec {
+            log_n: self.chains.log_n(),
+            towers: moduli.towers().to_vec(),
+            special_primes,
+            digit_size: digits.iter().copied().max().map_or(1, usize::from),
+            pool: moduli.pool(digits),
+            insecure: self.cap.is_none(),
+            toy: security_cap(self.chains.log_n()).is_none(),
+        };
+        (spec, chain)
+    }
+
+    /// What these sizes need with the smallest special modulus there is.
+    fn too_large(&self, sizes: &Sizes) -> Result<Outcome, ScheduleError> {
+        let chain = self.chains.of(self.towers, sizes)?;
+        let bits = chain.map_or(f64::INFINITY, |chain| log2(chain.moduli().towers()));
+        Ok(Outcome::TooLarge(bits + f64::from(self.chains.log_n()) + LEAST_SPECIAL_BITS))
+    }
+}
 
 /// What came of one way of key switching.
 pub(super) enum Outcome {
@@ -72,16 +151,14 @@ impl Problem<'_> {
         &self,
         base: &Sizes,
         target: f64,
-        digit_size: usize,
-        n_special: usize,
-        cap: Option<u32>,
+        way: Way<'_>,
     ) -> Result<Outcome, ScheduleError> {
         let mut growth = 0.0;
         while growth <= MAX_GROWTH {
             let sizes = grown(base, growth);
-            let first = self.with_special(&sizes, digit_size, n_special, cap)?;
+            let first = way.with_special(&sizes)?;
             let Some((params, chain)) = first else {
-                return Ok(Outcome::TooLarge(self.least_bits(&sizes)?));
+                return way.too_large(&sizes);
             };
             let found = self.judged(params, chain, sizes.clone());
             if found.is_good(target) {
@@ -91,7 +168,7 @@ impl Problem<'_> {
                 break;
             }
             // A larger input scale alone helps where the first layer's rotations are the problem.
-            if let Some(found) = self.with_wider_input(&sizes, target, digit_size, n_special, cap)? {
+            if let Some(found) = self.with_wider_input(&sizes, target, way)? {
                 return Ok(found);
             }
             growth += GROWTH_STEP;
@@ -105,14 +182,12 @@ impl Problem<'_> {
         &self,
         base: &Sizes,
         target: f64,
-        digit_size: usize,
-        n_special: usize,
-        cap: Option<u32>,
+        way: Way<'_>,
     ) -> Result<Outcome, ScheduleError> {
         let mut sizes = base.clone();
         for _ in 0..MAX_RAISES {
-            let Some((params, chain)) = self.with_special(&sizes, digit_size, n_special, cap)? else {
-                return Ok(Outcome::TooLarge(self.least_bits(&sizes)?));
+            let Some((params, chain)) = way.with_special(&sizes)? else {
+                return way.too_large(&sizes);
             };
             let found = self.judged(params, chain, sizes);
             if found.is_good(target) {
@@ -127,13 +202,11 @@ impl Problem<'_> {
         &self,
         sizes: &Sizes,
         target: f64,
-        digit_size: usize,
-        n_special: usize,
-        cap: Option<u32>,
+        way: Way<'_>,
     ) -> Result<Option<Outcome>, ScheduleError> {
         for extra in [4.0, 8.0, 12.0, 16.0, 20.0, 24.0] {
             let wider = Sizes { input: sizes.input + extra, ..sizes.clone() };
-            let Some((params, chain)) = self.with_special(&wider, digit_size, n_special, cap)? else {
+            let Some((params, chain)) = way.with_special(&wider)? else {
                 return Ok(None);
             };
             let found = self.judged(params, chain, wider);
@@ -144,67 +217,26 @@ impl Problem<'_> {
         Ok(None)
     }
 
-    /// Parameters with the largest special primes that fit; nothing if none do.
-    fn with_special(
-        &self,
-        sizes: &Sizes,
-        digit_size: usize,
-        n_special: usize,
-        cap: Option<u32>,
-    ) -> Result<Option<(Params, Chain)>, ScheduleError> {
-        let chain = Chain::search(self.positions(), sizes, self.log_n)?;
-        let towers = chain.towers();
-        if digit_size > towers.len() {
-            return Ok(None);
-        }
-        let log2_q = log2(&towers);
-        let room = cap.map_or(f64::INFINITY, |cap| f64::from(cap) - log2_q) / n_special as f64;
-        let bits = room.min(f64::from(SPECIAL_BITS)).floor();
-        if bits < f64::from(self.log_n) + 6.0 {
-            return Ok(None);
-        }
-        let Ok(special_primes) = ntt_primes_below(bits as u32, self.log_n, n_special, &towers) else {
-            return Ok(None);
-        };
-        let spec = ParamsSpec {
-            log_n: self.log_n,
-            towers,
-            special_primes,
-            digit_size,
-            pool: None,
-            insecure: cap.is_none(),
-            toy: security_cap(self.log_n).is_none(),
-        };
-        match Params::new(spec) {
-            Ok(params) => Ok(Some((params, chain))),
-            Err(ParamsError::Insecure { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// The candidate with bits that are free below the security bound spent on headroom: as many as cost no tower, no slower
     /// prime and no precision.
-    pub(super) fn with_spare_bits(&self, found: Candidate, target: f64) -> Candidate {
+    pub(super) fn with_spare_bits(&self, found: Candidate, target: f64, way: Way<'_>) -> Candidate {
         let widened = |extra: &f64| {
             let sizes = Sizes { headroom: found.sizes.headroom + extra, ..found.sizes.clone() };
-            let chain = Chain::search(self.positions(), &sizes, self.log_n).ok()?;
-            let towers = chain.towers();
-            let is_slow = |primes: &[u64]| primes.iter().any(|&q| q >> SPECIAL_BITS != 0);
-            let before = found.params.towers();
-            if towers.len() != before.len() || (is_slow(&towers) && !is_slow(before)) {
+            let chain = way.chains.of(way.towers, &sizes).ok()??;
+            let (moduli, before) = (chain.moduli(), found.chain.moduli());
+            let is_slow = |primes: &[u64]| primes.iter().any(|&q| q >> FAST_BITS != 0);
+            if moduli.towers().len() != before.towers().len()
+                || moduli.n_residues() > before.n_residues()
+                || (is_slow(moduli.towers()) && !is_slow(before.towers()))
+            {
                 return None;
             }
-            let params = Params::new(ParamsSpec { towers, ..found.params.spec().clone() }).ok()?;
-            let wider = self.judged(params, chain, sizes);
+            let special_primes = found.params.special_primes().to_vec();
+            let (spec, chain) = way.spec(chain, special_primes);
+            let wider = self.judged(Params::new(spec).ok()?, chain, sizes);
             wider.is_good(target).then_some(wider)
         };
         SPARE_BITS.iter().find_map(widened).unwrap_or(found)
-    }
-
-    /// The modulus these sizes need with the smallest special modulus there is.
-    fn least_bits(&self, sizes: &Sizes) -> Result<f64, ScheduleError> {
-        let chain = Chain::search(self.positions(), sizes, self.log_n)?;
-        Ok(log2(&chain.towers()) + f64::from(self.log_n) + 6.0)
     }
 }
 

@@ -7,13 +7,29 @@
 use fhe_bytecode::params::{ParamsError, security_cap};
 use fhe_bytecode::{CostModel, Params, ParamsSpec};
 
-use super::candidate::{Candidate, Outcome};
+use super::candidate::{Candidate, Digits, Outcome, Way};
+use super::towers::{Chains, TowerChoice, Towers};
 use crate::schedule::Problem;
 use crate::schedule::{Chain, ChainError, Schedule, Sizes};
 use crate::schedule::{LEAST_HEADROOM, WANTED_HEADROOM};
 
 /// How much more time the room that is wanted may take than less of it.
 const SCARCITY_PREMIUM: f64 = 1.02;
+
+/// Seconds of evaluation that a byte of evaluation keys is worth: about what it takes to send and load it once.
+const KEY_BYTE_SECONDS: f64 = 1e-9;
+/// Most special primes.
+const MAX_SPECIAL: usize = 8;
+/// Bits by which digits may be larger than the special modulus: what they add hides in the scale of squares.
+const BEYOND: [f64; 6] = [-8.0, 0.0, 8.0, 14.0, 19.0, 24.0];
+
+/// The sizes of digits that are tried.
+fn digits(towers: Towers) -> Vec<Digits> {
+    match towers {
+        Towers::PerLevel => (1..=8).map(Digits::Towers).collect(),
+        Towers::Pool { .. } => BEYOND.map(Digits::Beyond).to_vec(),
+    }
+}
 
 /// What is asked of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +38,8 @@ pub struct Request {
     pub precision: f64,
     /// Bits free between every value and half its modulus; without a wish, as many as cost nothing.
     pub headroom: Option<f64>,
+    /// How towers make up the moduli of the levels.
+    pub towers: TowerChoice,
     /// Accept a modulus beyond the security bound.
     pub insecure: bool,
 }
@@ -76,25 +94,31 @@ pub fn schedule(
         None => vec![WANTED_HEADROOM, LEAST_HEADROOM],
     };
     let base = problem.balanced_sizes(target, headrooms[0])?;
-    let mut best: Option<(Candidate, f64)> = None;
+    let chains = &Chains::new(problem.positions(), problem.log_n);
+    let mut best: Option<(Candidate, Way<'_>, f64)> = None;
     let mut needed = f64::INFINITY;
-    let ways = (1..=8).flat_map(|digit_size| (1..=8).map(move |n_special| (digit_size, n_special)));
+    let ways = request.towers.all().iter().flat_map(move |&towers| {
+        let way = move |(digits, n_special)| Way { chains, towers, digits, n_special, cap };
+        digits(towers).into_iter().flat_map(|size| (1..=MAX_SPECIAL).map(move |n| (size, n))).map(way)
+    });
     // All scales a little larger where that is enough; else only those that need it.
     for is_raised in [false, true] {
-        for (digit_size, n_special) in ways.clone() {
+        for way in ways.clone() {
             for (i, &headroom) in headrooms.iter().enumerate() {
                 let base = Sizes { headroom, ..base.clone() };
                 let outcome = match is_raised {
-                    false => problem.candidate(&base, target, digit_size, n_special, cap)?,
-                    true => problem.raised_candidate(&base, target, digit_size, n_special, cap)?,
+                    false => problem.candidate(&base, target, way)?,
+                    true => problem.raised_candidate(&base, target, way)?,
                 };
                 match outcome {
                     Outcome::Found(found) => {
-                        let seconds = problem.seconds(&found.params, &found.chain, costs);
+                        let Candidate { params, chain, .. } = &*found;
+                        let seconds = problem.seconds(params, chain, costs);
+                        let keys = KEY_BYTE_SECONDS * problem.key_bytes(params, chain);
                         // Less room than wanted must be worth it.
-                        let price = seconds * if i == 0 { 1.0 } else { SCARCITY_PREMIUM };
-                        if best.as_ref().is_none_or(|(_, b)| price < *b) {
-                            best = Some((*found, price));
+                        let price = (seconds + keys) * if i == 0 { 1.0 } else { SCARCITY_PREMIUM };
+                        if best.as_ref().is_none_or(|(_, _, b)| price < *b) {
+                            best = Some((*found, way, price));
                         }
                         break;
                     }
@@ -108,14 +132,14 @@ pub fn schedule(
             break;
         }
     }
-    let (best, _) = best.ok_or(ScheduleError::DoesNotFit {
+    let (best, way, _) = best.ok_or(ScheduleError::DoesNotFit {
         log_n: problem.log_n,
         levels: problem.positions().n_levels(),
         precision: request.precision,
         needed,
         cap: cap.unwrap_or(0),
     })?;
-    let best = if request.headroom.is_none() { problem.with_spare_bits(best, target) } else { best };
+    let best = if request.headroom.is_none() { problem.with_spare_bits(best, target, way) } else { best };
     Ok(problem.scheduled(best, request.precision, costs))
 }
 

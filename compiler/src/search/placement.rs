@@ -72,7 +72,7 @@ impl Front<'_> {
                 Ok(()) => {
                     let clustering = self.counted(packing, program.params().slots() as u32)?;
                     let stats = stats.clone();
-                    return Ok(Built { scheduled, stats, program, clustering, wide_level: None });
+                    return Ok(Built { scheduled, stats, program, clustering });
                 }
                 Err(error) => {
                     refused = Some(match refused {
@@ -122,8 +122,8 @@ impl Front<'_> {
         let mut found: Vec<Schedule> = Vec::new();
         let mut precision = wanted;
         loop {
-            let Self { options: BuildOptions { headroom, insecure, .. }, .. } = self;
-            let request = Request { precision, headroom: *headroom, insecure: *insecure };
+            let Self { options: BuildOptions { headroom, towers, insecure, .. }, .. } = self;
+            let request = Request { precision, headroom: *headroom, towers: *towers, insecure: *insecure };
             match key_switching::schedule(problem, request, &self.options.costs) {
                 Ok(schedule) => found.push(schedule),
                 Err(ScheduleError::DoesNotFit { .. }) if precision > least || !found.is_empty() => {}

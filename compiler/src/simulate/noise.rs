@@ -35,8 +35,9 @@ impl InstructionNoise {
         // What is in the registers while the instructions are replayed: scale and mean square.
         let mut held: BTreeMap<CtId, (Scale, f64)> = BTreeMap::new();
         let mut noise = Vec::with_capacity(program.spec().instructions.len());
-        for (index, instruction) in program.spec().instructions.iter().enumerate() {
-            let Some(fact) = program.fact(index) else {
+        for step in program.steps() {
+            let (index, instruction) = (step.index, step.instruction);
+            let Some(fact) = step.result else {
                 noise.push(Noise::default());
                 continue;
             };
@@ -59,6 +60,7 @@ impl InstructionNoise {
                     relative = (model.round_scalar() * leaks[index]).sqrt() / weight;
                     0.0
                 }
+                Kind::Drop => model.drop(step.level(), fact.level) / scale.powi(2),
                 Kind::Exact | Kind::End => 0.0,
             };
             noise.push(Noise { deviation: (variance * leaks[index]).sqrt(), relative });

@@ -48,8 +48,6 @@ pub struct Positions {
     /// Kind of the multiplications at positions 1, 2, ….
     steps: Vec<Step>,
     sublevels: u32,
-    /// Multiplications that the last level is short of.
-    shift: u32,
     /// Levels and rescales after each position, from position 0 on.
     marks: Vec<Mark>,
 }
@@ -57,7 +55,7 @@ pub struct Positions {
 impl Positions {
     /// Positions with these multiplications, `sublevels` of them per level.
     pub(super) fn new(steps: Vec<Step>, sublevels: u32) -> Self {
-        let positions = Self { steps, sublevels, shift: 0, marks: Vec::new() };
+        let positions = Self { steps, sublevels, marks: Vec::new() };
         positions.with_rescales(|_| false)
     }
 
@@ -79,13 +77,6 @@ impl Positions {
         }
         self.marks = marks;
         self
-    }
-
-    /// The same positions with the last level `shift` multiplications short, which moves all rescales: one level more at
-    /// most, but stretches may begin with products instead of ending with them.
-    #[must_use]
-    pub fn shifted(&self, shift: u32) -> Self {
-        Self { shift: shift % self.sublevels, ..self.clone() }.with_rescales(|_| false)
     }
 
     /// The same positions with a rescale before every product whose factors had a multiplication of this kind since their
@@ -129,7 +120,7 @@ impl Positions {
     /// Whether a level ends with the multiplication at this position.
     fn ends_level(&self, position: u32) -> bool {
         let left = self.depth() - position;
-        position > 0 && (left == 0 || (left + self.shift).is_multiple_of(self.sublevels))
+        position > 0 && (left == 0 || left.is_multiple_of(self.sublevels))
     }
 
     /// Whether values are rescaled after the multiplication at this position.
@@ -184,13 +175,11 @@ pub(crate) mod tests {
 
     #[test]
     fn level_counts_the_rescales_still_to_come() {
-        for shift in 0..3 {
-            let positions = chain("lplplpl", 3).shifted(shift);
-            for position in 0..=7 {
-                let to_come = (position + 1..=7).filter(|&p| positions.is_boundary(p)).count() as u32;
-                assert_eq!(positions.level(position), to_come, "shift {shift} at {position}");
-                assert_eq!(u32::from(positions.rung(position).0), to_come, "shift {shift} at {position}");
-            }
+        let positions = chain("lplplpl", 3);
+        for position in 0..=7 {
+            let to_come = (position + 1..=7).filter(|&p| positions.is_boundary(p)).count() as u32;
+            assert_eq!(positions.level(position), to_come, "at {position}");
+            assert_eq!(u32::from(positions.rung(position).0), to_come, "at {position}");
         }
     }
 
@@ -200,7 +189,6 @@ pub(crate) mod tests {
         assert_eq!((positions.n_levels(), positions.n_rescales()), (3, 4));
         let boundaries: Vec<u32> = (0..=6).filter(|&p| positions.is_boundary(p)).collect();
         assert_eq!(boundaries, [2, 4, 5, 6]);
-        assert_eq!(positions.shifted(0).n_rescales(), 3);
     }
 
     #[test]

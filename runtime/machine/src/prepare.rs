@@ -84,9 +84,13 @@ fn prepared(
         Kind::PlainProduct(tensor) => {
             plain(program, tensor, source()?, result()?.scale.over(source()?.scale))
         }
-        Kind::Input | Kind::Product | Kind::ScalarProduct | Kind::Rescale | Kind::Exact | Kind::End => {
-            Ok(Step::Bare)
-        }
+        Kind::Input
+        | Kind::Product
+        | Kind::ScalarProduct
+        | Kind::Rescale
+        | Kind::Drop
+        | Kind::Exact
+        | Kind::End => Ok(Step::Bare),
     }
 }
 

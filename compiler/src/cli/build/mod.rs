@@ -13,8 +13,8 @@ pub(super) use self::options::Options;
 pub(super) use self::progress::Progress;
 use super::Outcome;
 use super::output::{
-    Form, check_output, clustering, extra_levels, print, print_json, rehearsed_note, rehearsed_words,
-    self_check, summary, unknown_statistics, write_atomically,
+    Form, check_output, clustering, print, print_json, rehearsed_note, rehearsed_words, self_check, summary,
+    unknown_statistics, write_atomically,
 };
 use super::program::read_profile;
 use crate::diagnostics::{Diagnostic, Kind};
@@ -111,9 +111,6 @@ pub(super) fn run(args: &Args, quiet: bool, by: &dyn Rehearse) -> Outcome {
     if !quiet {
         let costs = Estimate::new(&built.program).words(cores(), args.core_hour);
         eprint!("{}{costs}{}", summary(&report, &args.output), clustering(&report));
-        if let Some(note) = extra_levels(&report) {
-            complain(&note);
-        }
         if let Some(note) = unknown_statistics(&built.program.spec().input) {
             complain(&note);
         }

@@ -9,7 +9,7 @@ use super::super::relu;
 use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order};
 use crate::diagnostics::{Diagnostic, Kind, Words};
 use crate::fit::FitSpec;
-use crate::pipeline::{LayoutChoice, ParamsChoice};
+use crate::pipeline::{LayoutChoice, ParamsChoice, TowerChoice};
 use crate::schedule::LEAST_HEADROOM;
 use crate::{Calibration, Compiled, ImageFile, Model, Observer, Request, compile};
 
@@ -34,6 +34,9 @@ pub(in crate::cli) struct Options {
     /// Bits that every value keeps free below half its modulus, from 1.5 [default: 1.5, or 3 and more where they cost nothing]
     #[arg(long, value_name = "BITS", value_parser = headroom)]
     headroom: Option<f64>,
+    /// What the moduli of the levels are made of
+    #[arg(long, value_enum, default_value_t)]
+    towers: TowerChoice,
     /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG, a folder of pictures) instead of made-up pictures, and
     /// keep their classes
     #[arg(long, value_name = "IMAGES")]
@@ -134,6 +137,7 @@ impl Options {
             log_n: self.log_n.map(|log_n| log_n..=log_n),
             toy: self.toy,
             headroom: self.headroom,
+            towers: self.towers,
             insecure: self.insecure,
             memory: self.memory,
             ..Request::default()

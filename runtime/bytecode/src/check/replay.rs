@@ -157,7 +157,7 @@ impl Replay<'_> {
                 let fact = self.read(*src)?;
                 let level = fact.level.lower().ok_or(Fault::NoTower)?;
                 let division = self.params.rescale(fact.level, level).ok_or(Fault::NoTower)?;
-                Fact { level, scale: division.rescaled(self.params, fact.scale), ..fact }
+                Fact { level, scale: division.rescaled(self.params.towers(), fact.scale), ..fact }
             }
             Op::Drop { src, level, .. } => {
                 let fact = self.read(*src)?;
@@ -165,7 +165,7 @@ impl Replay<'_> {
                     return Err(Fault::DropUp { from: fact.level, to: *level });
                 }
                 let division = self.params.drop(fact.level, *level);
-                let scale = division.map_or(fact.scale, |d| d.rescaled(self.params, fact.scale));
+                let scale = division.map_or(fact.scale, |d| d.rescaled(self.params.towers(), fact.scale));
                 Fact { level: *level, scale, ..fact }
             }
             Op::Free { src } => {

@@ -215,7 +215,10 @@ fn a_drop_to_other_towers_is_replayed() {
     let program = CheckedProgram::new(program).unwrap();
     let (before, after) = (program.fact(0).unwrap(), program.fact(1).unwrap());
     let drop = program.params().drop(Level(3), Level(2)).unwrap();
-    assert_eq!((after.level, after.scale), (Level(2), drop.rescaled(program.params(), before.scale)));
+    assert_eq!(
+        (after.level, after.scale),
+        (Level(2), drop.rescaled(program.params().towers(), before.scale))
+    );
     assert!((after.scale.value() / before.scale.value() - 1.0).abs() < 1e-5);
 }
 

@@ -113,9 +113,17 @@ pub struct Division {
 }
 
 impl Division {
-    /// The scale of what was at `scale`.
-    pub fn rescaled(&self, params: &Params, scale: Scale) -> Scale {
-        let prime = |tower: &TowerIdx| params.towers()[usize::from(tower.0)];
+    /// The rescale from a level with the towers `high` to one with `low`, both ascending.
+    pub fn between(high: &[TowerIdx], low: &[TowerIdx]) -> Self {
+        let without = |of: &[TowerIdx], other: &[TowerIdx]| {
+            of.iter().filter(|tower| other.binary_search(tower).is_err()).copied().collect()
+        };
+        Self { divided: without(high, low), added: without(low, high), factor: 1.0 }
+    }
+
+    /// The scale of what was at `scale`, where these are all towers.
+    pub fn rescaled(&self, towers: &[u64], scale: Scale) -> Scale {
+        let prime = |tower: &TowerIdx| towers[usize::from(tower.0)];
         let factor = Scale::new(self.factor).unwrap_or(Scale::ONE);
         let raised = self.added.iter().fold(scale.times(factor), |scale, tower| {
             scale.times(Scale::new(prime(tower) as f64).unwrap_or(Scale::ONE))
@@ -127,15 +135,14 @@ impl Division {
 impl Params {
     /// A rescale from one level to another, which is lower; none if it is not, or there is no such level.
     pub fn rescale(&self, from: Level, to: Level) -> Option<Division> {
-        let (removed, added) = self.difference(from, to)?;
-        Some(Division { divided: removed, added, factor: 1.0 })
+        (to < from && from <= self.max_level()).then(|| Division::between(self.set(from), self.set(to)))
     }
 
     /// A drop from one level to another where that takes a division: the lower level has towers that the higher one lacks.
     ///
     /// The factor makes up for what is divided by, so the scale stays what it was, but for the rounding of the factor.
     pub fn drop(&self, from: Level, to: Level) -> Option<Division> {
-        let (removed, added) = self.difference(from, to)?;
+        let Division { divided: removed, added, .. } = self.rescale(from, to)?;
         if added.is_empty() {
             return None;
         }
@@ -151,18 +158,6 @@ impl Params {
         }
         divided.reverse();
         Some(Division { divided, added, factor: ratio.round().max(1.0) })
-    }
-
-    /// Towers that only the higher level has, and those that only the lower one has.
-    fn difference(&self, from: Level, to: Level) -> Option<(Vec<TowerIdx>, Vec<TowerIdx>)> {
-        if to >= from || from > self.max_level() {
-            return None;
-        }
-        let (high, low) = (self.set(from), self.set(to));
-        let without = |of: &[TowerIdx], other: &[TowerIdx]| {
-            of.iter().filter(|tower| other.binary_search(tower).is_err()).copied().collect()
-        };
-        Some((without(high, low), without(low, high)))
     }
 }
 

@@ -70,8 +70,10 @@ pub struct StepCosts {
     pub finish: f64,
     /// A square or product with relinearization.
     pub product: f64,
-    /// One rescale.
+    /// One rescale by one tower.
     pub rescale: f64,
+    /// What a further tower that is divided by adds to it.
+    pub further_tower: f64,
     /// Encoding one slot of a plaintext's period.
     pub encode_slot: f64,
     /// Bytes of a rotation key.
@@ -113,6 +115,7 @@ impl CostModel {
             finish: 2.0 * mod_down,
             product: hoist + inner + 2.0 * mod_down + 4.0 * towers * (mac + word),
             rescale,
+            further_tower: 2.0 * (ntt + towers * convert),
             encode_slot: (self.embed_ns * f64::from(params.log_n() - 1)
                 + 2.0 * all * (self.round_ns + self.ntt_ns * f64::from(params.log_n())))
                 * 1e-9,
@@ -134,6 +137,11 @@ impl StepCosts {
             + counts.terms as f64 * term
             + counts.additions as f64 * self.addition
             + counts.outputs as f64 * self.finish
+    }
+
+    /// Seconds of a rescale that divides by so many towers at once.
+    pub fn rescale(&self, n_divided: usize) -> f64 {
+        self.rescale + n_divided.saturating_sub(1) as f64 * self.further_tower
     }
 
     /// Seconds to encode `count` plaintexts of `period` slots.

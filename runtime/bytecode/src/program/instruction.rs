@@ -218,7 +218,8 @@ impl Op {
             Op::MulPlain { tensor, .. } => Kind::PlainProduct(*tensor),
             Op::MulScalar { .. } => Kind::ScalarProduct,
             Op::Rescale { .. } => Kind::Rescale,
-            Op::Add { .. } | Op::Sub { .. } | Op::Drop { .. } => Kind::Exact,
+            Op::Add { .. } | Op::Sub { .. } => Kind::Exact,
+            Op::Drop { .. } => Kind::Drop,
             Op::Free { .. } | Op::Output { .. } => Kind::End,
         }
     }

@@ -41,7 +41,9 @@ pub enum Kind {
     ScalarProduct,
     /// Divides by towers and rounds.
     Rescale,
-    /// Sums and drops: neither time nor noise that counts.
+    /// Goes to a lower level, and rounds where that one has other towers.
+    Drop,
+    /// Sums: neither time nor noise that counts.
     Exact,
     /// Ends registers.
     End,

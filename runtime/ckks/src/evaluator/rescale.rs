@@ -60,7 +60,7 @@ impl Evaluator<'_> {
         let converter = BaseConverter::times(ring, tower_set(&division.divided).iter(), factor);
         let polys =
             a.polys.iter().map(|poly| self.divide(poly, level, division, &converter, factor)).collect();
-        Ciphertext { polys, level, scale: division.rescaled(self.context.params(), a.scale) }
+        Ciphertext { polys, level, scale: division.rescaled(self.context.params().towers(), a.scale) }
     }
 
     /// round(factor·x/D) over the towers of `level`, where `converter` has the divisors and the factor.

@@ -75,7 +75,7 @@ fn check_chain(params: Params) {
         let level = x.level();
         let division = context.params().rescale(level, level.lower().unwrap()).unwrap();
         let one = Scale::from_log2(100.0);
-        let ratio = one.over(division.rescaled(context.params(), one));
+        let ratio = one.over(division.rescaled(context.params().towers(), one));
         noise = model.square(noise, mean_square(&clear, x.scale())) + model.key_switch(level);
         let squared = evaluator.relinearize(&evaluator.square(&x).unwrap(), &relin).unwrap();
         clear.iter_mut().for_each(|x| *x *= *x);
@@ -96,7 +96,7 @@ fn check_chain(params: Params) {
     }
     let division = context.params().rescale(Level(1), Level(0)).unwrap();
     let one = Scale::from_log2(100.0);
-    let w_scale = one.over(division.rescaled(context.params(), one));
+    let w_scale = one.over(division.rescaled(context.params().towers(), one));
     let w = near(0.5, 99);
     noise = model.mul_plain(noise, mean_square(&clear, x.scale()), mean_square(&w, w_scale), slots);
     noise = model.rescale(noise, w_scale.value());

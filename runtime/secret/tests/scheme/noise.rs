@@ -57,7 +57,8 @@ fn check_operations_at(params: Params, level: Level, runs: usize) {
     let (evaluator, encoder) = (Evaluator::new(&context), context.encoder());
     let lower = level.lower().unwrap();
     let division = context.params().rescale(level, lower).unwrap();
-    let ratio = Scale::from_log2(100.0).over(division.rescaled(context.params(), Scale::from_log2(100.0)));
+    let ratio =
+        Scale::from_log2(100.0).over(division.rescaled(context.params().towers(), Scale::from_log2(100.0)));
     let fresh = model.fresh();
     let mut tallies: std::collections::BTreeMap<&str, Tally> = Default::default();
     for run in 0..runs {

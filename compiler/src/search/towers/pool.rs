@@ -1,0 +1,251 @@
+//! Moduli as sets of towers from a pool: large ones, which cost as much as small ones, and a few small ones to come near any
+//! size.
+//!
+//! The highest rung has all towers, so that keys hold no bit that no ciphertext has. Every other rung has some large towers
+//! and any of the small ones. What a set is off the wanted size changes the scale of the weights of two levels, which rounds
+//! them more or less; sets are chosen so that all levels together are cheap, then near. The sizes of the small towers are
+//! tried from a fixed sequence.
+
+use fhe_bytecode::params::{TowerIdx, ntt_primes_below, ntt_primes_near};
+
+use crate::schedule::{Chain, ChainError, Moduli, Sizes};
+use crate::timed::Positions;
+
+/// Most small towers.
+const MAX_SMALL: usize = 6;
+/// Choices of small towers that are tried for every number of them.
+const TRIALS: usize = 64;
+/// Bits that a set may have beyond the wanted size. Fewer than wanted would take room from the values.
+const MAX_OFF_BITS: f64 = 3.0;
+/// More than sums of logarithms are off by, in bits.
+const EXACT_BITS: f64 = 1e-6;
+/// What a weight scale that is right costs, over the cost of all towers: a bit more of every scale is worth about 5 % of
+/// the time.
+const ROUNDING_PRICE: f64 = 0.05;
+/// Towers that come with those of every set: the special primes.
+const SPECIAL_TOWERS: f64 = 2.5;
+/// Times that moduli grow until they hold the values.
+const MAX_GROWTHS: usize = 4;
+/// Bits by which they grow at least.
+const LEAST_GROWTH: f64 = 0.02;
+
+/// Sets of towers near the wanted sizes; nothing if such a pool has no such sets.
+pub(super) fn chain(
+    positions: &Positions,
+    sizes: &Sizes,
+    log_n: u32,
+    large_bits: u32,
+) -> Result<Option<Chain>, ChainError> {
+    let mut wanted = sizes.moduli(positions);
+    // The highest rung has all towers, so the one below lacks at least the smallest.
+    if let [.., below, top] = &mut wanted[..] {
+        *top = top.max(*below + least_bits(log_n) + MAX_OFF_BITS);
+    }
+    for _ in 0..MAX_GROWTHS {
+        let Some(moduli) = moduli(&wanted, log_n, large_bits)? else { return Ok(None) };
+        let chain = Chain::scaled(positions, sizes, moduli.clone());
+        let missing = chain.missing_bits(&sizes.rooms, sizes.headroom);
+        if missing <= 0.0 {
+            // Sets that leave the weights of a level no scale are no chain; a prime per level may be one.
+            return Ok(Chain::new(positions, sizes, moduli).ok());
+        }
+        wanted.iter_mut().for_each(|bits| *bits += missing + LEAST_GROWTH);
+    }
+    Ok(None)
+}
+
+/// Size of the smallest tower: smaller primes are sparse.
+fn least_bits(log_n: u32) -> f64 {
+    f64::from(log_n) + 5.5
+}
+
+/// The sets that come nearest, with their towers.
+fn moduli(wanted: &[f64], log_n: u32, large_bits: u32) -> Result<Option<Moduli>, ChainError> {
+    let best = shapes(wanted, least_bits(log_n), f64::from(large_bits))
+        .filter_map(|shape| shape.sets(wanted).map(|sets| (shape, sets.price)))
+        .min_by(|a, b| a.1.total_cmp(&b.1));
+    let Some((Shape { small, n_large, .. }, _)) = best else { return Ok(None) };
+    let mut towers: Vec<u64> = Vec::with_capacity(small.len() + n_large);
+    for bits in &small {
+        let found = ntt_primes_near(bits.exp2(), log_n, 1, &towers)?;
+        towers.extend(found);
+    }
+    let actual: Vec<f64> = towers.iter().map(|&q| (q as f64).log2()).collect();
+    towers.extend(ntt_primes_below(large_bits, log_n, n_large, &towers)?);
+    let shape = Shape { small: actual, n_large, large: f64::from(large_bits) };
+    let Some(Sets { sets, .. }) = shape.sets(wanted) else { return Ok(None) };
+    Ok(Some(Moduli::of_sets(towers, sets.iter().map(|set| set.indices(&shape)).collect())))
+}
+
+/// Pools whose towers together have the largest of the wanted sizes.
+fn shapes(wanted: &[f64], least: f64, large: f64) -> impl Iterator<Item = Shape> {
+    let (last, top) = (wanted.first().copied().unwrap_or(0.0), wanted.last().copied().unwrap_or(0.0));
+    let mut random = Sequence(0x9E37_79B9_7F4A_7C15);
+    (1..=MAX_SMALL).flat_map(move |n_small| {
+        let trials = if n_small == 1 { 1 } else { TRIALS };
+        let tried: Vec<Shape> = (0..trials)
+            .filter_map(|_| {
+                let mut small: Vec<f64> =
+                    (1..n_small).map(|_| least + random.fraction() * (large - least)).collect();
+                // One of them alone is what stays to the end.
+                if let (Some(first), true) = (small.first_mut(), (least..large).contains(&last)) {
+                    *first = (last + random.fraction()).min(large);
+                }
+                let left = top - small.iter().sum::<f64>();
+                // The last one makes up the difference.
+                let n_large = ((left - least) / large).floor().max(0.0);
+                let last = left - n_large * large;
+                small.push(last);
+                small.sort_by(f64::total_cmp);
+                (last >= least && last <= large).then_some(Shape { small, n_large: n_large as usize, large })
+            })
+            .collect();
+        tried
+    })
+}
+
+/// Numbers that are the same everywhere.
+struct Sequence(u64);
+
+impl Sequence {
+    /// The next one, from 0 to 1.
+    fn fraction(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// The towers of a pool by their sizes in bits.
+struct Shape {
+    small: Vec<f64>,
+    n_large: usize,
+    large: f64,
+}
+
+/// A set: which small towers, and how many large ones.
+#[derive(Clone, Copy, Debug)]
+struct Set {
+    small: u32,
+    n_large: usize,
+    /// Bits beyond the wanted size.
+    off: f64,
+}
+
+impl Set {
+    fn n_towers(self) -> usize {
+        self.small.count_ones() as usize + self.n_large
+    }
+
+    fn indices(self, shape: &Shape) -> Vec<TowerIdx> {
+        let n_small = shape.small.len();
+        let small = (0..n_small).filter(|i| self.small >> i & 1 == 1);
+        small.chain(n_small..n_small + self.n_large).map(|i| TowerIdx(i as u16)).collect()
+    }
+}
+
+/// The sets of all rungs.
+struct Sets {
+    sets: Vec<Set>,
+    price: f64,
+}
+
+/// A set of one rung with the cheapest way to it from the top.
+struct Reached {
+    set: Set,
+    price: f64,
+    /// The set of the rung above.
+    from: usize,
+}
+
+impl Shape {
+    /// The sets that a rung may have.
+    fn near(&self, wanted: f64) -> impl Iterator<Item = Set> {
+        (0..1u32 << self.small.len()).filter_map(move |small| {
+            let picked = self.small.iter().enumerate().filter(|(i, _)| small >> i & 1 == 1);
+            let bits: f64 = picked.map(|(_, bits)| bits).sum();
+            let n_large = ((wanted - bits - EXACT_BITS) / self.large).ceil().max(0.0);
+            let off = bits + n_large * self.large - wanted;
+            let set = Set { small, n_large: n_large as usize, off };
+            (off <= MAX_OFF_BITS && set.n_large <= self.n_large && set.n_towers() > 0).then_some(set)
+        })
+    }
+
+    /// The cheapest sets, from the top down: every one pays for its towers and for the scale that weights lose on the way.
+    fn sets(&self, wanted: &[f64]) -> Option<Sets> {
+        let work = |n_towers: f64| (n_towers + SPECIAL_TOWERS).powi(2);
+        // What the sets would cost if all towers were large: the measure of a price.
+        let all: f64 = wanted.iter().map(|bits| work(bits / self.large)).sum();
+        let unit = ROUNDING_PRICE * all / wanted.len() as f64;
+        let mut rungs: Vec<Vec<Reached>> = Vec::with_capacity(wanted.len());
+        let top = Set {
+            small: (1 << self.small.len()) - 1,
+            n_large: self.n_large,
+            off: self.bits() - wanted.last()?,
+        };
+        rungs.push(vec![Reached { set: top, price: work(top.n_towers() as f64), from: 0 }]);
+        for pair in wanted.windows(2).rev() {
+            let above = rungs.last().expect("the top is there");
+            let reached: Vec<Reached> = self
+                .near(pair[0])
+                .filter_map(|set| {
+                    let way = |(i, from): (usize, &Reached)| {
+                        let lost = set.off - from.set.off;
+                        // A step of less than a bit would be none.
+                        (pair[1] - pair[0] - lost >= 1.0)
+                            .then(|| (i, from.price + unit * (2.0 * lost).exp2()))
+                    };
+                    let ways = above.iter().enumerate().filter_map(way);
+                    let (from, price) = ways.min_by(|a, b| a.1.total_cmp(&b.1))?;
+                    Some(Reached { set, price: price + work(set.n_towers() as f64), from })
+                })
+                .collect();
+            rungs.push(reached);
+        }
+        let last = rungs.last()?;
+        let mut at = (0..last.len()).min_by(|&a, &b| last[a].price.total_cmp(&last[b].price))?;
+        let price = last[at].price;
+        let mut sets = Vec::with_capacity(rungs.len());
+        for rung in rungs.iter().rev() {
+            sets.push(rung[at].set);
+            at = rung[at].from;
+        }
+        Some(Sets { sets, price })
+    }
+
+    fn bits(&self) -> f64 {
+        self.small.iter().sum::<f64>() + self.n_large as f64 * self.large
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_come_near_twenty_equal_levels_with_fewer_towers() {
+        let wanted: Vec<f64> = (0..=20).map(|rung| 34.0 + 37.0 * f64::from(rung)).collect();
+        let found = moduli(&wanted, 15, 50).unwrap().unwrap();
+        for (rung, wanted) in wanted.iter().enumerate() {
+            let bits = found.log2(crate::timed::Rung(rung as u16));
+            assert!((bits - wanted).abs() <= MAX_OFF_BITS + 0.1, "{bits} for {wanted}");
+        }
+        // A prime per level has 231.
+        assert!(found.n_residues() <= 190, "{}", found.n_residues());
+        assert!(found.towers().len() <= 18, "{:?}", found.towers());
+    }
+
+    #[test]
+    fn levels_beyond_every_prime_have_sets_too() {
+        let found = moduli(&[30.0, 120.0, 150.0, 260.0], 14, 50).unwrap().unwrap();
+        assert_eq!(found.n_rungs(), 4);
+        assert!(found.towers().iter().all(|&q| q >> 50 == 0));
+    }
+
+    #[test]
+    fn the_same_sizes_give_the_same_towers() {
+        let wanted = [31.0, 66.0, 99.0, 140.0];
+        assert_eq!(moduli(&wanted, 13, 48).unwrap(), moduli(&wanted, 13, 48).unwrap());
+    }
+}
