@@ -75,12 +75,7 @@ fn check_final_form(graph: &Graph, depth: u32) {
             | Op::Slice(_)
             | Op::Pad(_)
             | Op::Output => true,
-            Op::AddConst { .. }
-            | Op::BatchNorm { .. }
-            | Op::Bivar { .. }
-            | Op::Mul
-            | Op::Concat
-            | Op::Flatten => false,
+            _ => false,
         };
         assert!(is_final, "{} is left", fhec_ir::print_node(&graph, id));
     }
