@@ -39,7 +39,7 @@ pub use linear::{
 };
 pub use memory::Memory;
 pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, Pool, TowerIdx};
-pub use plan::{CostModel, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
+pub use plan::{CostModel, Cpu, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
 pub use program::{
     InputSpec, Instruction, Interval, Kind, LayerSpec, LinearMap, Numbers, Op, Origin, OutputSpec,
     Prediction, Preprocessing, ProgramSpec, Raw, RotationKey,

@@ -9,6 +9,8 @@ use super::super::relu;
 use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order};
 use crate::diagnostics::{Diagnostic, Kind, Words};
 use crate::fit::FitSpec;
+use fhe_bytecode::Cpu;
+
 use crate::pipeline::{LayoutChoice, ParamsChoice, TowerChoice};
 use crate::schedule::LEAST_HEADROOM;
 use crate::{Calibration, Compiled, ImageFile, Model, Observer, Request, compile};
@@ -18,6 +20,34 @@ const MAX_IMAGE_BYTES: u64 = 512 << 20;
 
 /// More bits above a value than anybody needs.
 const MOST_HEADROOM: f64 = 40.0;
+
+/// A kind of CPU to build for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum CpuChoice {
+    /// That of this machine
+    Native,
+    /// No vector instructions that kernels know
+    Scalar,
+    /// AVX2 and FMA
+    Avx2,
+    /// AVX512
+    Avx512,
+    /// AVX512 with 52-bit integer products
+    #[default]
+    Avx512Ifma,
+}
+
+impl CpuChoice {
+    fn cpu(self) -> Cpu {
+        match self {
+            Self::Native => Cpu::native(),
+            Self::Scalar => Cpu::Scalar,
+            Self::Avx2 => Cpu::Avx2,
+            Self::Avx512 => Cpu::Avx512,
+            Self::Avx512Ifma => Cpu::Avx512Ifma,
+        }
+    }
+}
 
 /// What may be asked of a build, whatever becomes of its program.
 #[derive(Debug, clap::Args)]
@@ -37,6 +67,9 @@ pub(in crate::cli) struct Options {
     /// What the moduli of the levels are made of
     #[arg(long, value_enum, default_value_t)]
     towers: TowerChoice,
+    /// CPU of the server, for what operations cost; the same for everybody unless given, so that builds are reproducible
+    #[arg(long, value_enum, default_value_t)]
+    cpu: CpuChoice,
     /// Measure values on these images (CIFAR-10 binary, idx, npy, PNG, a folder of pictures) instead of made-up pictures, and
     /// keep their classes
     #[arg(long, value_name = "IMAGES")]
@@ -138,6 +171,7 @@ impl Options {
             toy: self.toy,
             headroom: self.headroom,
             towers: self.towers,
+            costs: self.cpu.cpu().costs(),
             insecure: self.insecure,
             memory: self.memory,
             ..Request::default()

@@ -2,10 +2,10 @@
 //!
 //! The constants are nanoseconds on one core per coefficient of a ring of degree N; a transform also pays
 //! log2 N. Keys, digits, rotated inputs and sums are larger than any cache, so what is streamed pays per byte. The constants
-//! order the alternatives and predict times; `cargo xtask bench cost --write` measures and replaces them.
+//! order the alternatives and predict times; [`Cpu`] has those of several kinds of CPUs.
 
 use crate::params::{Level, Params};
-use crate::plan::PlanCounts;
+use crate::plan::{Cpu, PlanCounts};
 use serde::{Deserialize, Serialize};
 
 /// Calibrated constants.
@@ -31,21 +31,14 @@ pub struct CostModel {
 }
 
 impl Default for CostModel {
-    /// Figures of one AVX2 core.
+    /// Those of the usual kind of CPU.
     fn default() -> Self {
-        Self {
-            ntt_ns: 0.170,
-            mac_ns: 0.802,
-            byte_ns: 0.031,
-            convert_ns: 0.537,
-            permute_ns: 1.399,
-            embed_ns: 2.102,
-            round_ns: 0.000,
-            key_byte_s: 5e-11,
-        }
+        Cpu::default().costs()
     }
 }
 
+/// What a word from the last cache costs, over one from memory: rotated inputs and sums are read from there.
+const CACHED: f64 = 0.25;
 /// Nanoseconds of adding one rotated input to others that share its plaintext, per coefficient and tower.
 const ADDITION_NS: f64 = 0.06;
 /// Additions that a product of added inputs takes as long as.
@@ -62,8 +55,10 @@ pub struct StepCosts {
     pub giant: f64,
     /// A rotation on its own (folds).
     pub rotation: f64,
-    /// One plaintext product.
+    /// One plaintext product, its plaintext in transformed form.
     pub term: f64,
+    /// Transforming one slot of a plaintext's period: plaintexts are kept as coefficients.
+    pub transform_slot: f64,
     /// One addition before a plaintext product.
     pub addition: f64,
     /// Bringing an output back from the special modulus.
@@ -99,7 +94,9 @@ impl CostModel {
 
         let hoist =
             digits * all * (ntt + word) + digits * (all - digit_towers).max(1.0) * digit_towers * convert;
-        let inner = digits * all * (2.0 * mac + 3.0 * word);
+        // Keys are packed: both their halves have as many bits as their primes.
+        let packed = (params.log2_q_at(level) + params.log2_p()) / (64.0 * all);
+        let inner = digits * all * (2.0 * mac + (1.0 + 2.0 * packed) * word);
         let turn = 2.0 * all * (permute + word);
         let baby = inner + turn;
         let mod_down = (special + towers) * (ntt + word) + towers * special * convert + towers * (mac + word);
@@ -110,7 +107,8 @@ impl CostModel {
             baby,
             giant: mod_down + hoist + baby + 2.0 * all * 3.0 * word,
             rotation,
-            term: all * (2.0 * mac + 3.0 * word),
+            term: all * (2.0 * mac + 3.0 * CACHED * word),
+            transform_slot: 2.0 * all * self.ntt_ns * f64::from(params.log_n()) * 1e-9,
             addition: 2.0 * all * per(ADDITION_NS),
             finish: 2.0 * mod_down,
             product: hoist + inner + 2.0 * mod_down + 4.0 * towers * (mac + word),
@@ -135,6 +133,7 @@ impl StepCosts {
             + counts.giants as f64 * self.giant
             + (counts.folds + counts.conjugations) as f64 * self.rotation
             + counts.terms as f64 * term
+            + counts.plaintext_slots as f64 * self.transform_slot
             + counts.additions as f64 * self.addition
             + counts.outputs as f64 * self.finish
     }

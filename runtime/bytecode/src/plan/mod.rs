@@ -14,6 +14,7 @@
 //! map has; [`Plan::expand`] gives the groups and terms that an executor walks through.
 
 mod cost;
+mod cpu;
 mod search;
 
 use crate::linear::{DiagonalId, Diagonals, Pairing};
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 
 pub use cost::{CostModel, StepCosts};
+pub use cpu::Cpu;
 pub use search::plan;
 
 /// How one rotation is split; the giant step is what the baby step leaves.
@@ -80,6 +82,8 @@ pub struct ExpandedPlan {
     pub n_outputs: usize,
     /// Products with plaintexts: one per term, or one per sum and plaintext where inputs are added first.
     pub n_products: usize,
+    /// Slots after which every plaintext repeats.
+    pub period: usize,
 }
 
 /// Why a plan does not fit its map.
@@ -125,6 +129,7 @@ impl Plan {
         Ok(ExpandedPlan {
             babies,
             n_products: n_products(diagonals, &groups),
+            period: diagonals.period(),
             groups,
             folds: diagonals.folds().to_vec(),
             pairing: diagonals.pairing(),
@@ -211,6 +216,7 @@ impl ExpandedPlan {
             folds: (self.folds.len() + usize::from(self.half.is_some())) * self.n_outputs,
             conjugations: if self.pairing == Pairing::None { 0 } else { sums },
             terms: self.n_products,
+            plaintext_slots: self.n_products * self.period,
             additions: self.groups.iter().map(|g| g.terms.len()).sum::<usize>() - self.n_products,
             outputs: self.n_outputs,
         }
@@ -246,6 +252,8 @@ pub struct PlanCounts {
     pub conjugations: usize,
     /// Plaintext products.
     pub terms: usize,
+    /// Slots of the periods of all plaintexts, which are transformed for every product.
+    pub plaintext_slots: usize,
     /// Inputs added to others that share their plaintext, before the product.
     pub additions: usize,
     /// Output ciphertexts.

@@ -8,8 +8,9 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use fhe_bytecode::{CostModel, Scale};
+use fhe_bytecode::{CostModel, Cpu, Scale};
 use fhe_ckks::{CkksError, Context};
+use fhe_ring::kernels::Instructions;
 use fhe_ring::scalar::{End, Start, Term};
 use fhe_ring::{Ahead, Automorphism, BaseConverter, Held, Words};
 
@@ -18,7 +19,7 @@ use super::sets::SETS;
 use crate::workspace;
 
 /// Where the constants live.
-const FILE: &str = "runtime/bytecode/src/plan/cost.rs";
+const FILE: &str = "runtime/bytecode/src/plan/cpu.rs";
 /// Words of a vector that stays in a core's cache with all its companions.
 const NEAR: usize = 1 << 10;
 /// Words of the operands that no cache holds.
@@ -40,9 +41,23 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), String> {
+    let native = Cpu::native();
+    let kinds = Cpu::ALL.into_iter().take_while(|kind| *kind != native).chain([native]);
+    kinds.map(|kind| measured(kind, args.write)).collect()
+}
+
+/// Measures one kind of CPU.
+fn measured(kind: Cpu, is_written: bool) -> Result<(), String> {
     let set = SETS.iter().find(|set| set.has_linear_map()).ok_or("no set for this")?;
-    let context = Context::new(set.params()?).map_err(|error| error.to_string())?;
-    eprintln!("{}, {} threads", set.describe(), rayon::current_num_threads());
+    let instructions = match kind {
+        Cpu::Scalar => Instructions::Scalar,
+        Cpu::Avx2 => Instructions::Avx2,
+        Cpu::Avx512 => Instructions::Avx512,
+        Cpu::Avx512Ifma => Instructions::Best,
+    };
+    let context =
+        Context::with_instructions(set.params()?, instructions).map_err(|error| error.to_string())?;
+    eprintln!("{}: {}, {} threads", kind.name(), set.describe(), rayon::current_num_threads());
     let measured = rayon::broadcast(|_| Kernels::measure(&context));
     let measured = measured.into_iter().collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
     let n = measured.len() as f64;
@@ -57,9 +72,9 @@ pub(super) fn run(args: &Args) -> Result<(), String> {
         ("round_ns", mean(|k| k.round)),
     ];
     for (name, value) in constants {
-        println!("{name:<12} {value:.3}   (is {:.3})", current(name));
+        println!("{name:<12} {value:.3}   (is {:.3})", current(&kind.costs(), name));
     }
-    if args.write { write(&constants) } else { Ok(()) }
+    if is_written { write(kind, &constants) } else { Ok(()) }
 }
 
 /// Nanoseconds on one core, in the units of [`CostModel`].
@@ -168,8 +183,7 @@ fn fastest(mut call: impl FnMut()) -> f64 {
     best
 }
 
-fn current(name: &str) -> f64 {
-    let model = CostModel::default();
+fn current(model: &CostModel, name: &str) -> f64 {
     match name {
         "ntt_ns" => model.ntt_ns,
         "mac_ns" => model.mac_ns,
@@ -183,13 +197,16 @@ fn current(name: &str) -> f64 {
 }
 
 /// Replaces the constants in the source file of the cost model.
-fn write(constants: &[(&str, f64)]) -> Result<(), String> {
+fn write(kind: Cpu, constants: &[(&str, f64)]) -> Result<(), String> {
     let path: PathBuf = workspace::root().join(FILE);
     let fault = |error: std::io::Error| format!("{FILE}: {error}");
     let text = std::fs::read_to_string(&path).map_err(fault)?;
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let begin = format!("const {}: CostModel", kind.name().to_uppercase().replace('-', "_"));
+    let start = lines.iter().position(|line| line.starts_with(&begin));
+    let start = start.ok_or_else(|| format!("{FILE}: no constants of {}", kind.name()))?;
     for (name, value) in constants {
-        let line = lines
+        let line = lines[start..]
             .iter_mut()
             .find(|line| line.trim_start().starts_with(&format!("{name}: ")))
             .ok_or_else(|| format!("{FILE}: no constant {name}"))?;
