@@ -191,11 +191,6 @@ impl Built {
         &self.scheduled.schedule
     }
 
-    /// What tells programs of one circuit apart: the ring first, then the time.
-    pub(crate) fn rank(&self) -> (u32, f64) {
-        (self.program.params().log_n(), self.seconds())
-    }
-
     /// Predicted seconds on one core, plaintexts cached.
     pub(crate) fn seconds(&self) -> f64 {
         self.program.spec().prediction.seconds

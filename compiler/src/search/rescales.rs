@@ -2,16 +2,14 @@
 
 use super::placement::Front;
 use crate::emit::Labels;
-use crate::pipeline::{BuildError, Built, ParamsChoice};
+use crate::pipeline::{BuildError, BuildOptions, Built, ParamsChoice};
 use crate::timed::{Positions, Step};
 
-/// How much faster than rescales where levels end rescales inside levels must be.
-const INSIDE_PREMIUM: f64 = 1.05;
-
-/// The cheapest program over the ways to place the rescales.
+/// The program with a rescale for every level, or one in a smaller ring.
 ///
-/// They follow the last multiplication and every l-th before it. A product squares the scale it finds, so a rescale before it
-/// makes the levels take fewer bits for one more rounding: that may fit a smaller ring, or be faster. Levels stay as many.
+/// Rescales follow the last multiplication and every l-th before it. A product squares the scale it finds, so a rescale
+/// before it makes the levels take fewer bits for one more rounding: where that fits a smaller ring, or only that fits, levels
+/// have rescales inside. They stay as many.
 pub(crate) fn cheapest(front: Front<'_>, labels: &Labels) -> Result<Built, BuildError> {
     let plain = front.timed.positions();
     let mut best = front.build_any(labels.clone());
@@ -22,16 +20,14 @@ pub(crate) fn cheapest(front: Front<'_>, labels: &Labels) -> Result<Built, Build
     let after: [fn(Step) -> bool; 2] = [|step| step == Step::Product, |_| true];
     for is_after in after {
         let positions: Positions = plain.rescaled_before_products(is_after);
-        if tried.contains(&positions) {
+        let rings = &front.options.log_n;
+        let last = best.as_ref().map_or(*rings.end(), |built| built.program.params().log_n() - 1);
+        if tried.contains(&positions) || last < *rings.start() {
             continue;
         }
+        let options = BuildOptions { log_n: *rings.start()..=last, ..front.options.clone() };
         let timed = front.timed.with_positions(positions.clone());
-        if let Ok(built) = (Front { timed: &timed, ..front }).build_any(labels.clone())
-            && best.as_ref().map_or(true, |best| {
-                let ((ring, seconds), (best_ring, best_seconds)) = (built.rank(), best.rank());
-                (ring, seconds * INSIDE_PREMIUM) < (best_ring, best_seconds)
-            })
-        {
+        if let Ok(built) = (Front { timed: &timed, options: &options, ..front }).build_any(labels.clone()) {
             best = Ok(built);
         }
         tried.push(positions);

@@ -2,15 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use fhe_bytecode::Preprocessing;
+use fhe_bytecode::{Cpu, Preprocessing};
 use fhe_host::parse_bytes;
 
 use super::super::relu;
 use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order};
 use crate::diagnostics::{Diagnostic, Kind, Words};
 use crate::fit::FitSpec;
-use fhe_bytecode::Cpu;
-
 use crate::pipeline::{LayoutChoice, ParamsChoice, TowerChoice};
 use crate::schedule::LEAST_HEADROOM;
 use crate::{Calibration, Compiled, ImageFile, Model, Observer, Request, compile};
@@ -174,7 +172,6 @@ impl Options {
             costs: self.cpu.cpu().costs(),
             insecure: self.insecure,
             memory: self.memory,
-            ..Request::default()
         })
     }
 }

@@ -42,8 +42,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), String> {
     let native = Cpu::native();
-    let kinds = Cpu::ALL.into_iter().take_while(|kind| *kind != native).chain([native]);
-    kinds.map(|kind| measured(kind, args.write)).collect()
+    let mut kinds = Cpu::ALL.into_iter().take_while(|kind| *kind != native).chain([native]);
+    kinds.try_for_each(|kind| measured(kind, args.write))
 }
 
 /// Measures one kind of CPU.
