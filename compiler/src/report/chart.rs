@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use fhe_bytecode::{CheckedProgram, Level};
 
+use super::html::with_powers_drawn;
 use super::layers::{Layer, LayerKind};
 use super::profile::Measured;
 use super::{program_drawing, units};
@@ -85,9 +86,10 @@ impl Chart {
         let _ = writeln!(self.out, "<path class=\"{class}\" d=\"M{LEFT} {y:.1}H{end:.1}\"/>");
         let _ = writeln!(
             self.out,
-            "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{label}</text>",
+            "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             LEFT - 8.0,
-            y + 3.5
+            y + 3.5,
+            with_powers_drawn(label)
         );
     }
 
