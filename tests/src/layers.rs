@@ -28,6 +28,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("fhe-diagnostics", &["fhe-bytecode", "fhe-host", "fhe-input"]),
     ("fhe-serve", &["fhe-bytecode", "fhe-ckks", "fhe-files", "fhe-host", "fhe-machine"]),
+    ("fhe-fixed-seeds", &["fhe-secret"]),
     ("fhec-ir", &[]),
     ("fhec-passes", &["fhec-ir"]),
     ("fhec", &["fhe-bytecode", "fhe-diagnostics", "fhe-host", "fhe-input", "fhec-ir", "fhec-passes"]),
@@ -66,6 +67,15 @@ pub const SERVER_COMMAND: &str = "fhe-serve";
 
 /// Secret keys, encryption and decryption: what no server may have, whatever else it has.
 pub const SECRET_CODE: &[&str] = &["fhe-secret", "fhe-client", "fhe-runtime"];
+
+/// The crates of what is installed: commands, server, Python module.
+pub const TOOLS: &[&str] = &["fhec-command", "fhe-runtime", "fhe-serve", "fhec-python"];
+
+/// Seeds that repeat, and other things of tests, which no tool may link.
+pub const NOT_IN_A_TOOL: &[&str] = &["fhe-fixed-seeds", "fhec-tests", "fhec-fuzz"];
+
+/// Why tools make no seeds of their own.
+const SYSTEM_SEEDS: &str = "seeds of tools come from the operating system";
 
 /// Folders, words that must not stand in their code, and why. Tests are free.
 pub const UNKNOWN: &[(&str, &[&str], &str)] = &[
@@ -137,5 +147,9 @@ pub const UNKNOWN: &[(&str, &[&str], &str)] = &[
         &["std::fs", "SecretKey", "println!"],
         "a machine reads no files and knows no secret",
     ),
+    ("runtime/src", &["from_rng"], SYSTEM_SEEDS),
+    ("runtime/client/src", &["from_rng"], SYSTEM_SEEDS),
+    ("runtime/python/src", &["from_rng"], SYSTEM_SEEDS),
+    ("compiler/command/src", &["from_rng"], SYSTEM_SEEDS),
     ("runtime/host/src", &["FHEBC", "FHEIF"], "the host knows no format"),
 ];

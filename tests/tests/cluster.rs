@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use fhe_bytecode::clear::ClearProgram;
 use fhe_bytecode::{Layout, TensorData, codec};
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
-use fhe_secret::SeedSource;
 use fhec::cluster::{ClusterOptions, Method, Order, cluster_model};
 use fhec::lower::{Circuit, eval};
 use fhec::pipeline::{BuildError, Built, LayoutChoice};
@@ -95,7 +95,7 @@ fn check(built: &Built, what: &str) {
     let size = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
     let clear = ClearProgram::new(&built.program).run(&input(), &mut ()).unwrap();
     assert!(worst(&clear, &expected) < 1e-5 * size, "{what}: clear {clear:?} instead of {expected:?}");
-    let mut seeds = SeedSource::deterministic(7);
+    let mut seeds = fixed_seeds(7);
     let memory = Options { memory: 4 << 30, n_evaluations: 1 };
     let trial = Trial::new(&built.program, memory, &mut seeds).unwrap();
     let found = trial.run(&input(), &mut seeds, &Silent).unwrap().decrypted;

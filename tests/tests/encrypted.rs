@@ -9,9 +9,10 @@ use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::ClearProgram;
 use fhe_ckks::{Context, key_request};
 use fhe_client::Client;
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Cancel, Input, Options, Session, Silent};
 use fhe_runtime::Trial;
-use fhe_secret::{SecretKey, SeedSource};
+use fhe_secret::SecretKey;
 use fhec::pipeline::LayoutChoice;
 use fhec::report::{BuildReport, Measured};
 use fhec::{Model, Request, compile};
@@ -20,7 +21,7 @@ use networks::{BRANCHES, LENET, RESNET, SPREAD, TOY_LOG_N, VGG, graph, toy_reque
 
 fn decrypted(program: &CheckedProgram, input: &[f64]) -> Vec<f64> {
     let context = Context::new(program.params().clone()).unwrap();
-    let mut seeds = SeedSource::deterministic(7);
+    let mut seeds = fixed_seeds(7);
     let secret = SecretKey::generate(&context, &mut seeds).unwrap();
     let keys = secret.evaluation_keys(&context, &key_request(&context, program), &mut seeds).unwrap();
     let client = Client::new(Arc::new(program.interface()), Arc::clone(&context), secret).unwrap();
@@ -225,7 +226,7 @@ fn ensemble_gives_the_mean_of_its_members() {
 fn build_report_compares_predicted_and_measured_time() {
     let compiled = compile(&toy_request(graph(LENET)), &mut ()).unwrap();
     let program = &compiled.built.program;
-    let mut seeds = SeedSource::deterministic(7);
+    let mut seeds = fixed_seeds(7);
     let trial = Trial::new(program, Options { memory: 4 << 30, n_evaluations: 1 }, &mut seeds).unwrap();
     let profile = trial.run(&[0.5; 144], &mut seeds, &Silent).unwrap().profile;
     let measured =

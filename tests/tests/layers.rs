@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use fhec_tests::layers::{NOT_ON_A_SERVER, SECRET_CODE, SERVER, SERVER_COMMAND};
+use fhec_tests::layers::{NOT_IN_A_TOOL, NOT_ON_A_SERVER, SECRET_CODE, SERVER, SERVER_COMMAND, TOOLS};
 
 /// Names of all crates that `package` links, itself included.
 fn linked(package: &str) -> BTreeSet<String> {
@@ -35,29 +35,17 @@ fn server_links_no_secret_key_code() {
     assert!(linked("fhe-client").contains("getrandom"));
 }
 
-/// Seeds that repeat are for tests and benches: nothing that is shipped asks for them.
+/// Seeds that repeat are for tests and benches: the code is not there in anything that is installed.
 #[test]
-fn no_tool_asks_for_deterministic_seeds() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut folders: Vec<_> = ["runtime", "compiler", "passes"].map(|folder| root.join(folder)).to_vec();
-    let mut n_files = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_dir() && name != "tests" && name != "target" {
-                folders.push(path);
-            } else if name.ends_with(".rs") && !name.contains("test") {
-                let text = std::fs::read_to_string(&path).unwrap();
-                // Tests of a module stand at its end.
-                let shipped = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-                let calls = shipped.matches("::deterministic(").count();
-                assert_eq!(calls, 0, "{}", path.display());
-                n_files += 1;
-            }
-        }
+fn no_tool_links_seeds_that_repeat() {
+    for package in TOOLS {
+        let linked = linked(package);
+        assert!(linked.contains(*package), "cargo tree names the crate itself");
+        let found: Vec<_> = NOT_IN_A_TOOL.iter().filter(|name| linked.contains(**name)).collect();
+        assert!(found.is_empty(), "{package} links {found:?}");
     }
-    assert!(n_files > 150, "{n_files} files");
+    // The test can tell: a bench does link them.
+    assert!(linked("xtask-lab").contains("fhe-fixed-seeds"));
 }
 
 #[test]

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use fhe_bytecode::{CheckedProgram, CostModel};
 use fhe_ckks::{Context, key_request};
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Model, Options, Session};
-use fhe_secret::{SecretKey, SeedSource};
+use fhe_secret::SecretKey;
 use fhec::pipeline::{BuildError, LayoutChoice};
 use fhec::{CompileError, Request, compile};
 use networks::{RESNET, graph, toy_request};
@@ -28,7 +29,7 @@ fn needed(program: &CheckedProgram) -> u64 {
 fn predicted_memory_is_what_the_machine_counts() {
     let program = built(u64::MAX).unwrap();
     let context = Context::new(program.params().clone()).unwrap();
-    let mut seeds = SeedSource::deterministic(7);
+    let mut seeds = fixed_seeds(7);
     let secret = SecretKey::generate(&context, &mut seeds).unwrap();
     let request = key_request(&context, &program);
     let keys = secret.evaluation_keys(&context, &request, &mut seeds).unwrap();

@@ -4,9 +4,9 @@ mod networks;
 
 use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::ClearProgram;
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
-use fhe_secret::SeedSource;
 use fhec::simulate::{disturbed, summarize};
 use fhec::{Calibration, Request, compile};
 use networks::{graph, toy_request};
@@ -37,7 +37,7 @@ fn worst(a: &[f64], b: &[f64]) -> f64 {
 #[test]
 fn score_beyond_the_last_modulus_comes_back_as_simulated() {
     let program = program();
-    let mut seeds = SeedSource::deterministic(7);
+    let mut seeds = fixed_seeds(7);
     let trial = Trial::new(&program, Options { memory: 4 << 30, n_evaluations: 1 }, &mut seeds).unwrap();
     let mut n_wrapped = 0;
     for size in [1.0, 4.0, 8.0, 16.0, 32.0, 64.0] {

@@ -6,12 +6,13 @@ mod toy;
 use std::sync::Arc;
 
 use fhe_bytecode::{CheckedProgram, Level, Packing, Pairing, TensorData};
+use fhe_fixed_seeds::fixed_seeds;
 use toy::{expected, paired_toy_program, toy_program, value};
 
 use fhe_ckks::{Ciphertext, Context, EvaluationKeys, KeyRequest, SeededCiphertext, key_request};
 use fhe_client::{Client, ClientError};
 use fhe_machine::{Cancel, Input, Model, Observer, Options, Progress, Session, Silent, VmError};
-use fhe_secret::{SecretKey, SeedSource};
+use fhe_secret::SecretKey;
 
 struct Run {
     context: Arc<Context>,
@@ -25,7 +26,7 @@ fn setup(program: &CheckedProgram) -> Run {
 
 fn setup_with(program: &CheckedProgram, seed: u64) -> Run {
     let context = Context::new(program.params().clone()).unwrap();
-    let mut seeds = SeedSource::deterministic(seed);
+    let mut seeds = fixed_seeds(seed);
     let key = SecretKey::generate(&context, &mut seeds).unwrap();
     let request = key_request(&context, program);
     let keys = Arc::new(key.evaluation_keys(&context, &request, &mut seeds).unwrap());
@@ -55,7 +56,7 @@ fn check(program: &CheckedProgram) {
     let run = setup(program);
     let values: Vec<f64> = (0..32).map(|i| value(i + 500)).collect();
     let client = Client::new(Arc::new(program.interface()), run.context.clone(), setup(program).key).unwrap();
-    let fresh = client.encrypt(&values, &mut SeedSource::deterministic(5)).unwrap();
+    let fresh = client.encrypt(&values, &mut fixed_seeds(5)).unwrap();
     let mut results = Vec::new();
     let plenty = session(program, &run, 1 << 40).memory();
     let least = plenty.key_bytes + plenty.working_bytes;
@@ -100,7 +101,7 @@ fn complex_diagonals_agree_with_direct_evaluation() {
 fn n_encoded(program: &CheckedProgram) -> [u64; 2] {
     let run = setup(program);
     let client = Client::new(Arc::new(program.interface()), run.context.clone(), setup(program).key).unwrap();
-    let fresh = client.encrypt(&[0.25; 32], &mut SeedSource::deterministic(5)).unwrap();
+    let fresh = client.encrypt(&[0.25; 32], &mut fixed_seeds(5)).unwrap();
     let session = session(program, &run, 1 << 40);
     let run = || session.evaluate(input(&run, &fresh), &Cancel::default(), &Silent).unwrap().1.n_encoded;
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| {
@@ -133,7 +134,7 @@ fn one_and_many_threads_give_the_same_bits() {
     let run = setup(&program);
     let client =
         Client::new(Arc::new(program.interface()), run.context.clone(), setup(&program).key).unwrap();
-    let fresh = client.encrypt(&[0.25; 32], &mut SeedSource::deterministic(5)).unwrap();
+    let fresh = client.encrypt(&[0.25; 32], &mut fixed_seeds(5)).unwrap();
     let with = |n_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
         pool.install(|| evaluate(&session(&program, &run, 1 << 40), input(&run, &fresh)).unwrap())
@@ -145,7 +146,7 @@ fn one_and_many_threads_give_the_same_bits() {
 fn missing_key_is_named_before_the_work() {
     let program = toy_program(Packing::Packed);
     let Run { context, key, .. } = setup(&program);
-    let mut seeds = SeedSource::deterministic(1);
+    let mut seeds = fixed_seeds(1);
     let keys = key.evaluation_keys(&context, &KeyRequest::default(), &mut seeds).unwrap();
     let model = Model::new(&program, context, options(1 << 40)).unwrap();
     let error = Session::new(Arc::new(model), Arc::new(keys)).unwrap_err();
@@ -166,7 +167,7 @@ fn input_at_another_level_or_of_another_size_is_refused() {
     let run = setup(&program);
     let client =
         Client::new(Arc::new(program.interface()), run.context.clone(), setup(&program).key).unwrap();
-    let mut seeds = SeedSource::deterministic(5);
+    let mut seeds = fixed_seeds(5);
     assert!(matches!(
         client.encrypt(&[0.0; 31], &mut seeds),
         Err(ClientError::TensorLength { found: 31, expected: 32 })
@@ -187,7 +188,7 @@ fn two_clients_share_every_plaintext_and_get_the_bits_they_would_get_alone() {
         .map(|seed| {
             let Run { context, key, .. } = setup_with(&program, seed);
             let client = Client::new(Arc::new(program.interface()), context, key).unwrap();
-            client.encrypt(&[0.25; 32], &mut SeedSource::deterministic(5 + seed)).unwrap()
+            client.encrypt(&[0.25; 32], &mut fixed_seeds(5 + seed)).unwrap()
         })
         .into();
     let alone: Vec<_> = runs
@@ -219,7 +220,7 @@ fn keys_ciphertexts_and_programs_that_do_not_belong_together_are_refused() {
     let session = session(&program, &mine, 1 << 40);
     let client =
         Client::new(Arc::new(program.interface()), mine.context.clone(), setup(&program).key).unwrap();
-    let fresh = client.encrypt(&[0.0; 32], &mut SeedSource::deterministic(5)).unwrap();
+    let fresh = client.encrypt(&[0.0; 32], &mut fixed_seeds(5)).unwrap();
     assert!(matches!(evaluate(&session, input(&other, &fresh)), Err(VmError::WrongKey { .. })));
     let mut spec = program.spec().clone();
     spec.params.digit_size = if spec.params.digit_size == 1 { 2 } else { 1 };
@@ -255,7 +256,7 @@ fn cancelled_evaluation_ends_before_the_next_layer() {
     let run = setup(&program);
     let client =
         Client::new(Arc::new(program.interface()), run.context.clone(), setup(&program).key).unwrap();
-    let fresh = client.encrypt(&[0.0; 32], &mut SeedSource::deterministic(5)).unwrap();
+    let fresh = client.encrypt(&[0.0; 32], &mut fixed_seeds(5)).unwrap();
     let session = session(&program, &run, 1 << 40);
     let cancel = Cancel::default();
     let stop = Stop(cancel.clone(), Default::default());

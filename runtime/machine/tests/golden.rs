@@ -15,8 +15,9 @@ use fhe_files::{
     Ciphertexts, Expected, Stored, VERSION, decode_evaluation_keys, decode_request, encode_ciphertexts,
     encode_evaluation_keys,
 };
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Cancel, Input, Model, Options, Session, Silent};
-use fhe_secret::{SecretKey, SeedSource};
+use fhe_secret::SecretKey;
 
 const N_SAMPLES: usize = 2;
 
@@ -52,7 +53,7 @@ fn write_files() {
     let program = program(VERSION);
     let interface = Arc::new(program.interface());
     let context = Context::new(program.params().clone()).unwrap();
-    let mut seeds = SeedSource::deterministic(u64::from(VERSION));
+    let mut seeds = fixed_seeds(u64::from(VERSION));
     let key = SecretKey::generate(&context, &mut seeds).unwrap();
     let folder = format!("files-v{VERSION}");
     std::fs::create_dir_all(path(&folder)).unwrap();
@@ -138,7 +139,7 @@ fn rotated(context: &Arc<Context>, keys: &EvaluationKeys, client: &Client) {
     let scale = client.interface().input().scale;
     let values: Vec<f64> = (0..context.slots()).map(|i| (i % 17) as f64 / 17.0).collect();
     let plain = context.encoder().encode(&values, scale, Level(0)).unwrap();
-    let fresh = client.key().encrypt(context, &plain, &mut SeedSource::deterministic(9)).unwrap();
+    let fresh = client.key().encrypt(context, &plain, &mut fixed_seeds(9)).unwrap();
     let evaluator = Evaluator::new(context);
     let steps: BTreeMap<KeyUse, Level> = few.iter().collect();
     assert_eq!(steps.len(), 3);

@@ -3,10 +3,12 @@
 //! Every object takes fresh seeds, one for what must stay private and another for what is published. Each
 //! use derives its own ChaCha20 generator from a seed and a purpose, so no stream serves two ends.
 
+use std::fmt;
+
 use fhe_bytecode::noise::ERROR_VARIANCE;
 use fhe_ring::parallel::*;
 use rand_chacha::ChaCha20Rng;
-use rand_core::{RngCore, SeedableRng};
+use rand_core::{CryptoRng, RngCore, SeedableRng};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use fhe_ckks::{CkksError, Context, PublicSeed};
@@ -14,20 +16,26 @@ use fhe_ring::{Basis, Coeff, NttForm, Poly};
 
 const SECRET: &str = "fhec 1 ternary secret";
 const ERROR: &str = "fhec 1 encryption error";
-const DETERMINISTIC: &str = "fhec 1 deterministic seeds for tests";
 
 /// Bits on each side of the centered binomial error; its variance is half of that.
 const BINOMIAL_BITS: u32 = 21;
 const _: () = assert!(BINOMIAL_BITS as f64 / 2.0 == ERROR_VARIANCE);
 
 /// Where seeds come from.
-#[derive(Debug)]
 pub struct SeedSource(Source);
 
-#[derive(Debug)]
 enum Source {
     Os,
-    Deterministic { key: [u8; 32], next: u64 },
+    Rng(Box<dyn CryptoRng + Send + Sync>),
+}
+
+impl fmt::Debug for SeedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Source::Os => "SeedSource(the operating system)",
+            Source::Rng(_) => "SeedSource(a generator)",
+        })
+    }
 }
 
 impl SeedSource {
@@ -36,9 +44,9 @@ impl SeedSource {
         Self(Source::Os)
     }
 
-    /// The same seeds every time, for tests and benches; what they protect is public.
-    pub fn deterministic(seed: u64) -> Self {
-        Self(Source::Deterministic { key: blake3::derive_key(DETERMINISTIC, &seed.to_le_bytes()), next: 0 })
+    /// Seeds from a generator: whoever can repeat it has every secret that is made with them. No tool does this.
+    pub fn from_rng(rng: impl CryptoRng + Send + Sync + 'static) -> Self {
+        Self(Source::Rng(Box::new(rng)))
     }
 
     /// 32 fresh bytes.
@@ -51,10 +59,7 @@ impl SeedSource {
             Source::Os => {
                 getrandom::fill(bytes.as_mut()).map_err(|error| CkksError::Randomness(error.to_string()))?;
             }
-            Source::Deterministic { key, next } => {
-                *bytes = *blake3::keyed_hash(key, &next.to_le_bytes()).as_bytes();
-                *next += 1;
-            }
+            Source::Rng(rng) => rng.fill_bytes(bytes.as_mut()),
         }
         Ok(bytes)
     }

@@ -1,6 +1,7 @@
 //! Both sides of an evaluation in one process, with keys from a seed.
 
 use fhe_bytecode::CheckedProgram;
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
 use fhe_secret::SeedSource;
@@ -24,7 +25,7 @@ pub(crate) struct Scores {
 
 impl<'p> Encrypted<'p> {
     pub(crate) fn new(program: &'p CheckedProgram, seed: u64, n_evaluations: usize) -> Self {
-        let mut seeds = SeedSource::deterministic(seed);
+        let mut seeds = fixed_seeds(seed);
         let trial = Trial::new(program, Options { memory: MEMORY, n_evaluations }, &mut seeds).unwrap();
         Self { program, trial, seeds }
     }

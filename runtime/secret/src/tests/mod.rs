@@ -8,6 +8,8 @@ use std::sync::Arc;
 use fhe_bytecode::{Params, ParamsSpec};
 use fhe_ckks::Context;
 use fhe_ring::kernels::Instructions;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 
 use crate::SeedSource;
 
@@ -26,5 +28,10 @@ fn context() -> Arc<Context> {
 }
 
 fn seeds() -> SeedSource {
-    SeedSource::deterministic(14)
+    fixed(14)
+}
+
+/// The same seeds every time.
+fn fixed(seed: u64) -> SeedSource {
+    SeedSource::from_rng(ChaCha20Rng::seed_from_u64(seed))
 }

@@ -90,7 +90,7 @@ fn alone<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 fn private_seed(seeds: &mut SeedSource, class: bool) -> crate::random::PrivateSeed {
     // Both classes take a seed, so that preparing them costs the same.
     let fresh = seeds.private().unwrap();
-    if class { fresh } else { SeedSource::deterministic(0).private().unwrap() }
+    if class { fresh } else { super::fixed(0).private().unwrap() }
 }
 
 /// All zero, or random.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use fhe_bytecode::params::ntt_primes_near;
 use fhe_bytecode::{ParamsSpec, Pool, TowerIdx};
+use fhe_fixed_seeds::fixed_seeds;
 
 use fhe_ckks::*;
 use fhe_ring::kernels::Instructions;
@@ -61,7 +62,7 @@ impl Party {
 
     fn with_instructions(params: Params, instructions: Instructions) -> Self {
         let context = Context::with_instructions(params, instructions).unwrap();
-        let mut seeds = SeedSource::deterministic(1);
+        let mut seeds = fixed_seeds(1);
         let secret = SecretKey::generate(&context, &mut seeds).unwrap();
         Self { context, secret, seeds }
     }

@@ -9,7 +9,8 @@ use fhe_ckks::{Context, key_request};
 use fhe_files::{
     Ciphertexts, Expected, Stored, decode_ciphertexts, encode_ciphertexts, encode_evaluation_keys,
 };
-use fhe_secret::{SecretKey, SeedSource};
+use fhe_fixed_seeds::fixed_seeds;
+use fhe_secret::SecretKey;
 
 use crate::fixture::{Running, program_path};
 use crate::wire::Answer;
@@ -29,7 +30,7 @@ impl TestClient {
         let bytes = std::fs::read(program_path()).unwrap();
         let program = decode(&bytes, DEFAULT_LIMIT).unwrap();
         let context = Context::new(program.params().clone()).unwrap();
-        let mut seeds = SeedSource::deterministic(seed);
+        let mut seeds = fixed_seeds(seed);
         let key = SecretKey::generate(&context, &mut seeds).unwrap();
         let evaluation = key.evaluation_keys(&context, &key_request(&context, &program), &mut seeds).unwrap();
         let mut keys = Vec::new();
@@ -85,7 +86,7 @@ impl TestClient {
 
     /// An encrypted input file; different for every seed.
     pub(crate) fn encrypt(&self, tensor: &[f64], seed: u64) -> Vec<u8> {
-        let mut seeds = SeedSource::deterministic(seed);
+        let mut seeds = fixed_seeds(seed);
         let layout = self.program.input_layout();
         let input = &self.program.spec().input;
         let slots = layout.scatter(&tensor.repeat(layout.members()));

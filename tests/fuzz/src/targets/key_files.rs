@@ -12,8 +12,9 @@ use fhe_files::{
     Ciphertexts, Expected, FormatError, Role, Stored, decode_ciphertexts, decode_evaluation_keys,
     encode_ciphertexts, encode_evaluation_keys,
 };
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Cancel, Input, Model, Options, Session, Silent};
-use fhe_secret::{SecretKey, SeedSource};
+use fhe_secret::SecretKey;
 use fhec::pipeline::LayoutChoice;
 use fhec_tests::models::random::Random;
 
@@ -55,7 +56,7 @@ impl Sound {
     fn new(log_n: u32, write: impl Fn(&mut Vec<u8>, &CheckedProgram, &Context, &SecretKey)) -> Self {
         let program = program(DENSE, LayoutChoice::Packed, log_n);
         let context = Context::new(program.params().clone()).expect("parameters of a program");
-        let key = SecretKey::generate(&context, &mut SeedSource::deterministic(1)).expect("a key");
+        let key = SecretKey::generate(&context, &mut fixed_seeds(1)).expect("a key");
         let mut data = Vec::new();
         write(&mut data, &program, &context, &key);
         Self { data, program, context }
@@ -137,7 +138,7 @@ impl Target for SecretKeys {
             return Ok(());
         }
         let sound = self.0.sound(len);
-        let mut seeds = SeedSource::deterministic(4);
+        let mut seeds = fixed_seeds(4);
         let client = sound.client(key)?;
         // An error is an answer; a panic is not.
         let Ok(fresh) = client.encrypt(&sound.input(), &mut seeds) else { return Ok(()) };
@@ -151,7 +152,7 @@ impl EvaluationKeyFiles {
     pub(super) fn new() -> Self {
         Self(Seed::new(|data, program, context, key| {
             let request = key_request(context, program);
-            let seeds = &mut SeedSource::deterministic(2);
+            let seeds = &mut fixed_seeds(2);
             let keys = key.evaluation_keys(context, &request, seeds).expect("keys");
             encode_evaluation_keys(data, context, &keys).expect("a file");
         }))
@@ -187,7 +188,7 @@ impl Target for EvaluationKeyFiles {
         let id = keys.id();
         let model = Model::new(&sound.program, context, options).map_err(|e| e.to_string())?;
         let Ok(session) = Session::new(Arc::new(model), Arc::new(keys)) else { return Ok(()) };
-        let mut seeds = SeedSource::deterministic(1);
+        let mut seeds = fixed_seeds(1);
         let secret = SecretKey::generate(&sound.context, &mut seeds).map_err(|e| e.to_string())?;
         let client = sound.client(secret)?;
         let fresh = client.encrypt(&sound.input(), &mut seeds).map_err(|e| e.to_string())?;
@@ -209,7 +210,7 @@ impl CiphertextFiles {
     pub(super) fn new() -> Self {
         Self(Seed::new(|data, _, context, key| {
             let expected = expected();
-            let mut seeds = SeedSource::deterministic(3);
+            let mut seeds = fixed_seeds(3);
             let values = vec![0.5; context.slots()];
             let plain =
                 context.encoder().encode(&values, expected.scale, expected.level).expect("a plaintext");

@@ -11,9 +11,10 @@ use fhe_bytecode::codec::{self, DEFAULT_LIMIT, DecodeError};
 use fhe_bytecode::{CheckedProgram, ProgramSpec};
 use fhe_ckks::{Context, key_request};
 use fhe_client::Client;
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Cancel, Input, Model, Options, Session, Silent};
 use fhe_runtime::TrialError;
-use fhe_secret::{SecretKey, SeedSource};
+use fhe_secret::SecretKey;
 use fhec::pipeline::LayoutChoice;
 use fhec_tests::models::random::Random;
 use serde_json::Value;
@@ -128,7 +129,7 @@ fn is_small(program: &CheckedProgram, random: &mut Random) -> bool {
 
 fn evaluate(program: &CheckedProgram, input: &[f64]) -> Result<(), TrialError> {
     let context = Context::new(program.params().clone())?;
-    let mut seeds = SeedSource::deterministic(1);
+    let mut seeds = fixed_seeds(1);
     let secret = SecretKey::generate(&context, &mut seeds)?;
     let request = key_request(&context, program);
     let keys = secret.evaluation_keys(&context, &request, &mut seeds)?;

@@ -10,6 +10,7 @@ use fhe_ckks::{
     Ciphertext, CkksError, Context, Encoding, Evaluator, GaloisKeys, Level, Plaintext, RelinKey, Rotation,
     Scale,
 };
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_ring::kernels::Instructions;
 use fhe_secret::{SecretKey, SeedSource};
 use serde::Serialize;
@@ -117,7 +118,7 @@ impl Bench {
         };
         let context = Context::with_instructions(set.params()?, instructions)?;
         let top = context.params().max_level();
-        let mut seeds = SeedSource::deterministic(0);
+        let mut seeds = fixed_seeds(0);
         let secret = SecretKey::generate(&context, &mut seeds)?;
         let relin = secret.relin_key(&context, top, &mut seeds)?;
         // The keys of the linear map are gigabytes; only the set that is about it makes them.
@@ -172,10 +173,7 @@ impl Operands {
         let scale = Scale::from_log2(30.0);
         let plain = encoder.encode(&bench.values, scale, level)?;
         let weights: Vec<f64> = bench.values.iter().map(|value| value * scale.value()).collect();
-        let fresh = bench
-            .secret
-            .encrypt(&bench.context, &plain, &mut SeedSource::deterministic(2))?
-            .expand(&bench.context);
+        let fresh = bench.secret.encrypt(&bench.context, &plain, &mut fixed_seeds(2))?.expand(&bench.context);
         let evaluator = Evaluator::new(&bench.context);
         Ok(Self {
             weights: encoder.encode(&weights, Scale::ONE, level)?,
