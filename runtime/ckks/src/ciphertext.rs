@@ -36,6 +36,13 @@ impl Encoding {
     }
 }
 
+impl Zeroize for Encoding {
+    fn zeroize(&mut self) {
+        self.coeffs.zeroize();
+        self.max.zeroize();
+    }
+}
+
 /// An encoded vector in NTT form, over the towers of a level and, for linear maps, the special primes.
 ///
 /// Of a periodic vector only one residue of each run of equal ones is kept.

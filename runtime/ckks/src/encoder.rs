@@ -27,13 +27,15 @@ impl<'a> Encoder<'a> {
 
     /// Encodes a vector for a ciphertext at `level`.
     ///
-    /// A vector shorter than the slots (a power of two) repeats; it costs and stores a fraction.
+    /// A vector shorter than the slots (a power of two) repeats; it costs and stores a fraction. It may be what a client
+    /// encrypts: everything on the way is erased.
     ///
     /// # Errors
     /// When the length is no power of two or too long, the level does not exist, or a value cannot be encoded.
     pub fn encode(&self, values: &[f64], scale: Scale, level: Level) -> Result<Plaintext, CkksError> {
         self.context.check_level(level)?;
-        Ok(self.transform(&self.round(values, scale)?, self.context.basis(level)))
+        let encoding = Zeroizing::new(self.round(values, scale)?);
+        Ok(self.transform(&encoding, self.context.basis(level)))
     }
 
     /// Encodes a vector over the towers of `level` and the special primes, as linear maps take it.
@@ -73,16 +75,23 @@ impl<'a> Encoder<'a> {
             return Err(CkksError::VectorLength { len: values.len(), slots });
         }
         let period = values.len().max(MIN_PERIOD.min(slots));
-        let repeated = |part: &[f64]| part.iter().copied().cycle().take(period).collect();
-        let slots_in = Complex { re: repeated(values), im: repeated(imaginary) };
-        let Complex { mut re, im } = self.context.fft().slots_to_coeffs(slots_in);
-        re.extend(im);
+        let repeated = |part: &[f64], room: usize| {
+            let mut out = Vec::with_capacity(room);
+            out.extend(part.iter().copied().cycle().take(period));
+            out
+        };
+        // Room for both halves: a vector that grows would leave a copy behind.
+        let slots_in = Complex { re: repeated(values, 2 * period), im: repeated(imaginary, period) };
+        let Complex { mut re, mut im } = self.context.fft().slots_to_coeffs(slots_in);
+        re.extend_from_slice(&im);
+        im.zeroize();
         let factor = scale.value() / period as f64;
         // Any kernels will do; rounding has no modulus.
         re.iter_mut().for_each(|c| *c *= factor);
         self.context.ring().towers()[0].kernels.round(&mut re);
         let max = re.iter().fold(0.0, |max, c| if c.abs() <= max { max } else { c.abs() });
         if !f64::is_finite(max) {
+            re.zeroize();
             let worst = values.iter().position(|v| !(v * scale.value()).is_finite()).unwrap_or(0);
             return Err(CkksError::Unencodable { slot: worst, value: values[worst], scale });
         }

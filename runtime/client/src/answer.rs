@@ -4,6 +4,7 @@ use fhe_bytecode::text::harmless;
 use fhe_bytecode::{Interface, Interval};
 
 use super::resolution::Resolution;
+use zeroize::Zeroizing;
 
 /// The confidence is told in so many steps.
 const CONFIDENCE_STEPS: f64 = 10.0;
@@ -69,14 +70,15 @@ impl std::fmt::Display for DoubtKind {
 }
 
 impl Answer {
-    /// What raw scores say, with no digit below the noise.
+    /// What raw scores say. Nothing of it depends on a digit below the noise: not the class, nor what is doubted.
     pub fn new(interface: &Interface, raw: &[f64]) -> Self {
-        let resolution = Resolution::of(interface);
-        let scores: Vec<f64> = raw.iter().map(|&score| resolution.round(score)).collect();
-        let class = best(raw);
+        let (finest, resolution) = (Resolution::finest(interface), Resolution::of(interface));
+        let decided = Zeroizing::new(raw.iter().map(|&score| finest.round(score)).collect::<Vec<f64>>());
+        let scores: Vec<f64> = decided.iter().map(|&score| resolution.round(score)).collect();
+        let class = best(&decided);
         let others = || (0..scores.len()).filter(|&i| i != class);
         let lead = others().map(|i| scores[class] - scores[i]).fold(f64::INFINITY, f64::min);
-        let doubts = raw.iter().enumerate().filter_map(|(index, &score)| {
+        let doubts = decided.iter().enumerate().filter_map(|(index, &score)| {
             doubt(interface, &resolution, score).map(|kind| Doubt { index, kind })
         });
         Self {

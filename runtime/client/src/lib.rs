@@ -3,6 +3,11 @@
 //! [`Client`] holds a secret key and makes inputs and reads results of one program, of which it knows the
 //! [`Interface`](fhe_bytecode::Interface) alone.
 #![forbid(unsafe_code)]
+// Numbers come from files: none may lose a part of itself.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod answer;
 mod client;

@@ -12,8 +12,10 @@ use fhe_bytecode::noise::NoiseModel;
 
 /// Standard deviations of the least noise in the finest unit.
 pub const DEVIATIONS: f64 = 8.0;
-/// Digits after the point at most.
+/// Digits after the point of a score at most.
 const MAX_DECIMALS: i32 = 6;
+/// Digits after the point that decide at most; more would overflow where scores are large.
+const MAX_DECIDING_DECIMALS: i32 = 30;
 /// A double has no larger power of ten.
 const MAX_EXPONENT: i32 = 308;
 
@@ -29,14 +31,22 @@ impl Resolution {
     pub fn of(interface: &Interface) -> Self {
         let error = interface.spec().prediction.max_abs_error;
         let least = DEVIATIONS * noise_floor(interface);
-        Self::at_least(least.max(error), error)
+        Self::at_least(least.max(error), error, MAX_DECIMALS)
+    }
+
+    /// The finest unit that anything may be decided by which is seen, such as the best class: that of the least noise.
+    pub fn finest(interface: &Interface) -> Self {
+        Self::at_least(DEVIATIONS * noise_floor(interface), 0.0, MAX_DECIDING_DECIMALS)
     }
 
     /// The smallest power of ten that is not below `unit`.
-    fn at_least(unit: f64, error: f64) -> Self {
+    fn at_least(unit: f64, error: f64, decimals: i32) -> Self {
         // What is no number hides everything.
         let guess = if unit.is_finite() { unit.log10().ceil() } else { f64::from(MAX_EXPONENT) };
-        let mut exponent = guess.clamp(f64::from(-MAX_DECIMALS), f64::from(MAX_EXPONENT)) as i32;
+        let guess = guess.clamp(f64::from(-decimals), f64::from(MAX_EXPONENT));
+        // A whole number between these two.
+        #[cfg_attr(not(test), expect(clippy::cast_possible_truncation))]
+        let mut exponent = guess as i32;
         while exponent < MAX_EXPONENT && power(exponent) < unit {
             exponent += 1;
         }
@@ -86,16 +96,16 @@ mod tests {
         for (unit, exponent) in
             [(0.5, 0), (1.0, 0), (1.1, 1), (0.03, -1), (1e-3, -3), (250.0, 3), (1e-30, -6), (0.0, -6)]
         {
-            assert_eq!(Resolution::at_least(unit, 0.0).exponent, exponent, "{unit}");
+            assert_eq!(Resolution::at_least(unit, 0.0, MAX_DECIMALS).exponent, exponent, "{unit}");
         }
         for unit in [f64::NAN, f64::INFINITY, 1e308, 1.7e308] {
-            assert_eq!(Resolution::at_least(unit, 0.0).exponent, MAX_EXPONENT, "{unit}");
+            assert_eq!(Resolution::at_least(unit, 0.0, MAX_DECIMALS).exponent, MAX_EXPONENT, "{unit}");
         }
     }
 
     #[test]
     fn rounding_keeps_no_digit_below_the_unit() {
-        let round = |unit, score| Resolution::at_least(unit, 0.0).round(score);
+        let round = |unit, score| Resolution::at_least(unit, 0.0, MAX_DECIMALS).round(score);
         assert_eq!(round(0.01, 0.12345), 0.12);
         assert_eq!(round(1.0, -3.5), -4.0);
         assert_eq!(round(300.0, 1499.9), 1000.0);

@@ -3,7 +3,7 @@
 
 use fhe_bytecode::Fingerprint;
 use fhe_ckks::Context;
-use fhe_files::codec::{BodyReader, BodyWriter, TRAILER, bad_field};
+use fhe_files::codec::{BodyReader, BodyWriter, TRAILER_LEN, bad_field};
 use fhe_files::{FormatError, HEADER_LEN, Header, Kind};
 use fhe_secret::SecretKey;
 use zeroize::Zeroizing;
@@ -12,7 +12,7 @@ const PROGRAM_BYTES: usize = 32;
 
 /// Bytes of a secret key file; older ones are shorter.
 pub fn secret_key_len(context: &Context) -> usize {
-    HEADER_LEN + PROGRAM_BYTES + context.params().n() + TRAILER as usize
+    HEADER_LEN + PROGRAM_BYTES + context.params().n() + TRAILER_LEN
 }
 
 /// The bytes of the file of a secret key that is made for a program; erased when dropped.
@@ -27,9 +27,10 @@ pub fn encode_secret_key(
     // Enough room from the start: a growing vector would leave copies behind.
     let mut data = Zeroizing::new(Vec::with_capacity(secret_key_len(context)));
     let mut writer = BodyWriter::new(&mut *data);
-    Header::of(Kind::SecretKey, context, key.id()).write(&mut writer)?;
+    Header::of(Kind::SecretKey, context.params(), key.id()).write(&mut writer)?;
     writer.bytes(&program.0)?;
-    let coeffs: Zeroizing<Vec<u8>> = Zeroizing::new(key.coeffs().iter().map(|&c| (c + 1) as u8).collect());
+    let coeffs: Zeroizing<Vec<u8>> =
+        Zeroizing::new(key.coeffs().iter().map(|&c| (c + 1).cast_unsigned()).collect());
     writer.bytes(&coeffs)?;
     writer.finish()?;
     Ok(data)
@@ -45,7 +46,7 @@ pub fn decode_secret_key(
 ) -> Result<(SecretKey, Option<Fingerprint>), FormatError> {
     let mut reader = BodyReader::new(data, data.len() as u64)?;
     let header = Header::read(&mut reader, Kind::SecretKey)?;
-    header.check_parameters(context)?;
+    header.check_parameters(context.params())?;
     let program = match header.version {
         1 => None,
         _ => Some(Fingerprint(reader.array()?)),
@@ -58,7 +59,7 @@ pub fn decode_secret_key(
     if bytes.iter().fold(false, |bad, &byte| bad | (byte > 2)) {
         return Err(bad_field("secret coefficient", "out of range"));
     }
-    let coeffs = Zeroizing::new(bytes.iter().map(|&byte| byte as i8 - 1).collect());
+    let coeffs = Zeroizing::new(bytes.iter().map(|&byte| byte.cast_signed() - 1).collect());
     let key =
         SecretKey::from_coeffs(context, header.key_id, coeffs).map_err(|e| bad_field("secret key", e))?;
     Ok((key, program))

@@ -10,9 +10,10 @@ use fhe_bytecode::params::ntt_primes_near;
 use fhe_bytecode::{Interface, Layout, LayoutId, Level, Packing, ParamsSpec, Scale};
 use fhe_ckks::Context;
 use fhe_client::{Client, decode_secret_key, encode_secret_key};
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_ring::NttForm;
 use fhe_ring::Poly;
-use fhe_secret::{SecretKey, SeedSource};
+use fhe_secret::SecretKey;
 use zeroize::Zeroize;
 
 /// What a pattern is hidden behind, so that the search does not find itself.
@@ -105,10 +106,10 @@ fn interface() -> Arc<Interface> {
 fn dropped_secrets_are_not_in_memory() {
     let interface = interface();
     let context = Context::new(interface.params().clone()).unwrap();
-    let mut seeds = SeedSource::deterministic(5);
+    let mut seeds = fixed_seeds(5);
     let key = SecretKey::generate(&context, &mut seeds).unwrap();
     let relinearization = key.relin_key(&context, Level(1), &mut seeds).unwrap();
-    let tensor: Vec<f64> = (0..2048).map(|i| f64::from(i) / 2048.0).collect();
+    let mut tensor: Vec<f64> = (0..2048).map(|i| f64::from(i) / 2048.0).collect();
     let mut patterns = vec![
         Hidden::new("coefficients", key.coeffs()[START..START + 48].iter().map(|&c| c as u8)),
         Hidden::new("bytes of the file", key.coeffs()[START..START + 48].iter().map(|&c| (c + 1) as u8)),
@@ -117,6 +118,12 @@ fn dropped_secrets_are_not_in_memory() {
     drop(key);
     let (key, _) = decode_secret_key(&file, &context).unwrap();
     let client = Client::new(interface, context.clone(), key).unwrap();
+    patterns.push(Hidden::doubles("input", &tensor));
+    let mut encoded = context.encoder().round(&tensor, Scale::from_log2(30.0)).unwrap();
+    patterns.push(Hidden::doubles("encoded input, first half", encoded.coeffs()));
+    patterns.push(Hidden::doubles("encoded input, second half", &encoded.coeffs()[2048..]));
+    let mut plain = context.encoder().encode(&tensor, Scale::from_log2(30.0), Level(1)).unwrap();
+    patterns.push(Hidden::words("residues of the input", &plain.expanded_tower(4096, 0)));
     let fresh = client.encrypt(&tensor, &mut seeds).unwrap()[0].expand(&context);
     let raw = client.decrypt_raw(std::slice::from_ref(&fresh)).unwrap();
     patterns.push(Hidden::doubles("scores", &raw));
@@ -129,6 +136,9 @@ fn dropped_secrets_are_not_in_memory() {
     assert_eq!(found(&patterns).len(), patterns.len(), "{:?}", found(&patterns));
     message.zeroize();
     coefficients.zeroize();
+    encoded.zeroize();
+    plain.zeroize();
+    tensor.zeroize();
     drop((file, client, raw, coefficients, message));
     let left = found(&patterns);
     assert!(left.is_empty(), "still in memory: {left:?}");

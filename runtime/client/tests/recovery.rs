@@ -9,8 +9,9 @@ use fhe_bytecode::params::ntt_primes_near;
 use fhe_bytecode::*;
 use fhe_ckks::{Ciphertext, Context};
 use fhe_client::{Answer, Client, DEVIATIONS, Resolution, noise_floor};
+use fhe_fixed_seeds::fixed_seeds;
 use fhe_ring::{Coeff, NttForm, Poly};
-use fhe_secret::{SecretKey, SeedSource};
+use fhe_secret::SecretKey;
 
 const LOG_N: u32 = 5;
 const N: usize = 1 << LOG_N;
@@ -66,7 +67,7 @@ impl Victim {
     fn new(seed: u64) -> Self {
         let interface = Arc::new(interface(LOG_N, 40.0, 16.0, 1e-300));
         let context = Context::new(interface.params().clone()).unwrap();
-        let mut seeds = SeedSource::deterministic(seed);
+        let mut seeds = fixed_seeds(seed);
         let key = SecretKey::generate(&context, &mut seeds).unwrap();
         let client = Client::new(interface, context.clone(), key).unwrap();
         let results = (0..2)
@@ -185,7 +186,7 @@ fn ct_slice(ct: &Ciphertext) -> &[Ciphertext] {
 fn the_floor_is_below_what_encryption_leaves() {
     let victim = Victim::new(1);
     let interface = victim.client.interface();
-    let mut seeds = SeedSource::deterministic(9);
+    let mut seeds = fixed_seeds(9);
     let (mut sum, mut count) = (0.0, 0);
     for _ in 0..200 {
         let fresh =
@@ -196,6 +197,27 @@ fn the_floor_is_below_what_encryption_leaves() {
     }
     let deviation = (sum / f64::from(count as u32)).sqrt();
     assert!(deviation > 0.95 * noise_floor(interface), "{deviation} {}", noise_floor(interface));
+}
+
+/// An author who places the range of the scores inside the noise learns nothing of it: what is shown is the same for all
+/// raw scores that agree down to the floor.
+#[test]
+fn nothing_that_is_shown_depends_on_digits_below_the_floor() {
+    let honest = interface(12, 40.0, 20.0, 1e-300);
+    let unit = Resolution::finest(&honest).unit();
+    assert!(unit >= DEVIATIONS * noise_floor(&honest) && unit < 10.0 * DEVIATIONS * noise_floor(&honest));
+    let n = honest.output_layout().shape().len();
+    let centers: Vec<f64> = (0..n).map(|i| ((i * 37 % 11) as f64 - 5.0) * unit).collect();
+    for part in [-0.3, -0.001, 0.0, 1e-9, 0.02, 0.4] {
+        let mut spec = honest.spec().clone();
+        // Bounds at which the plainest comparison would tell the sign of the noise.
+        spec.output.range = Some(Interval { low: -5.0 * unit + unit, high: 5.0 * unit - unit });
+        let hostile = Interface::new(spec).unwrap();
+        let raw: Vec<f64> =
+            (0..n).map(|i| centers[i] + part * unit * if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
+        let (seen, expected) = (Answer::new(&hostile, &raw), Answer::new(&hostile, &centers));
+        assert_eq!(seen, expected, "{part}");
+    }
 }
 
 /// Whatever an author claims, the unit is at least eight deviations of the least noise, and every shown score is a
