@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Outcome;
-use super::output::print;
+use super::output::{print, print_json};
 use super::program::read_program;
 use crate::diagnostics::Diagnostic;
 use crate::report::program_text;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args) -> Outcome {
             if let Some(fields) = value.as_object_mut() {
                 fields.remove("constants");
             }
-            serde_json::to_string_pretty(&value).map_err(|e| bug(e.to_string()))?
+            return print_json(&value);
         }
         Form::Ron => program.spec().to_ron().map_err(|e| bug(e.to_string()))?,
     };

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use fhe_bytecode::text::{harmless_json, harmless_lines};
 use fhe_bytecode::{InputSpec, Preprocessing};
 use fhe_diagnostics::remedy;
 use fhe_host::{Content, WriteError, check_target, show_bytes, write_whole};
@@ -22,8 +23,12 @@ pub(super) enum Form {
     Json,
 }
 
-/// Writes a result to standard output.
+/// Writes a result to standard output; what a terminal would obey is spelled out.
 pub(super) fn print(text: &str) -> Outcome {
+    write_out(&harmless_lines(text))
+}
+
+fn write_out(text: &str) -> Outcome {
     fhe_host::print(&format!("{}\n", text.trim_end())).map_err(|e| {
         let found = Diagnostic::new(Kind::Cannot, format!("the result cannot be written: {e}"));
         vec![found.with_help(remedy::OUTPUT)]
@@ -34,7 +39,7 @@ pub(super) fn print(text: &str) -> Outcome {
 pub(super) fn print_json(value: &impl serde::Serialize) -> Outcome {
     let json = serde_json::to_string_pretty(value)
         .map_err(|e| vec![Diagnostic::bug(format!("the result cannot be printed: {e}"))])?;
-    print(&json)
+    write_out(&harmless_json(&json))
 }
 
 /// Writes a file that is there completely or not at all.

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::{CheckedProgram, codec};
+use fhe_host::Text;
 
 use super::Outcome;
 use super::build::{Options, Progress};
@@ -56,10 +57,10 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
-    check_output(&args.output, fhe_diagnostics::TEXT).map_err(|d| vec![d])?;
+    check_output(&args.output, fhe_diagnostics::text(Text::Html)).map_err(|d| vec![d])?;
     let mut progress = Progress::new(quiet, false);
     let written = page(args, &mut progress)
-        .and_then(|html| write_atomically(&args.output, fhe_diagnostics::TEXT, html.as_bytes()));
+        .and_then(|html| write_atomically(&args.output, fhe_diagnostics::text(Text::Html), html.as_bytes()));
     progress.finish();
     written.map_err(|d| vec![d])?;
     if !quiet {

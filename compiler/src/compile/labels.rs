@@ -1,5 +1,6 @@
 //! What a program tells its users: names, preprocessing and classes, from the request or from the model.
 
+use fhe_bytecode::text::harmless;
 use fhe_bytecode::{Origin, Preprocessing};
 
 use super::{CompileError, Request, Statistic};
@@ -11,14 +12,14 @@ pub(super) fn labels(request: &Request, imported: &Imported) -> Result<Labels, C
     let n_scores = imported.graph.outputs().first().map_or(0, |&id| imported.graph.shape(id).len());
     let classes = match request.classes.is_empty() {
         true => imported.labels.clone().unwrap_or_default(),
-        false => request.classes.clone(),
+        false => request.classes.iter().map(|class| harmless(class)).collect(),
     };
     if !classes.is_empty() && classes.len() != n_scores {
         return Err(CompileError::Classes { given: classes.len(), scores: n_scores });
     }
     Ok(Labels {
         origin: Origin {
-            model: request.models.first().map_or_else(String::new, super::Model::stem),
+            model: request.models.first().map_or_else(String::new, |model| harmless(&model.stem())),
             producer: concat!("fhec ", env!("CARGO_PKG_VERSION")).to_owned(),
             packing: String::new(),
         },

@@ -6,6 +6,11 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Whether a terminal would show every character of the text.
+pub fn is_harmless(text: &str) -> bool {
+    !text.contains(is_hidden)
+}
+
 /// The text with every character that a terminal would obey written as its number, such as `\u{1b}`.
 pub fn harmless(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
@@ -43,6 +48,7 @@ mod tests {
         assert_eq!(harmless("a\u{1b}[31mb\u{9b}\u{202e}c\n"), "a\\u{1b}[31mb\\u{9b}\\u{202e}c\\u{a}");
         assert_eq!(harmless_lines("a\nb\r\n"), "a\nb\\u{d}\n");
         assert_eq!(harmless_json("\"a\u{9b}\u{202e}\"\n"), "\"a\\u009b\\u202e\"\n");
+        assert!(!is_harmless("a\nb") && !is_harmless("\u{202e}") && is_harmless("Größe 数 ✓"));
         assert_eq!(harmless("Größe 数 ✓"), "Größe 数 ✓");
     }
 }

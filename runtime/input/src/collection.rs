@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use fhe_bytecode::text::harmless;
 use fhe_bytecode::{Preprocessing, Raw};
 
 use crate::picture::ENDINGS;
@@ -84,8 +85,8 @@ impl Collection {
         let (file, sample) = self.index[index];
         let File { path, samples, .. } = &self.files[file];
         match samples.len() {
-            1 => file_name(path),
-            _ => format!("{}#{sample}", file_name(path)),
+            1 => harmless(&file_name(path)),
+            _ => format!("{}#{sample}", harmless(&file_name(path))),
         }
     }
 

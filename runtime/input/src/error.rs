@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use fhe_bytecode::text::harmless;
+
 use crate::ImageShape;
 
 /// An input file that cannot be used, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {kind}", path.display())]
+#[error("{}: {kind}", harmless(&path.to_string_lossy()))]
 pub struct InputError {
     /// The file.
     pub path: PathBuf,

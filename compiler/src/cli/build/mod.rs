@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use fhe_bytecode::codec;
 use fhe_diagnostics::complain;
-use fhe_host::Content;
+use fhe_host::{Content, Text};
 
 pub(super) use self::options::Options;
 pub(super) use self::progress::Progress;
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, quiet: bool, by: &dyn Rehearse) -> Outcome {
     super::interface::beside(&args.output).map_err(|d| vec![d])?;
     check_output(&args.output, Content::Magic(&codec::MAGIC)).map_err(|d| vec![d])?;
     if let Some(path) = &args.report {
-        check_output(path, fhe_diagnostics::TEXT).map_err(|d| vec![d])?;
+        check_output(path, fhe_diagnostics::text(Text::Json)).map_err(|d| vec![d])?;
     }
     let mut progress = Progress::new(quiet, args.print_after.contains(&StageKind::Circuit));
     let result = args.options.compile(&args.models, &mut progress);
@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args, quiet: bool, by: &dyn Rehearse) -> Outcome {
     if let Some(path) = &args.report {
         let json = serde_json::to_vec_pretty(&report)
             .map_err(|e| vec![Diagnostic::bug(format!("the report cannot be written: {e}"))])?;
-        write_atomically(path, fhe_diagnostics::TEXT, &json).map_err(|d| vec![d])?;
+        write_atomically(path, fhe_diagnostics::text(Text::Json), &json).map_err(|d| vec![d])?;
     }
     // The circuit was printed as soon as there was one.
     for stage in args.print_after.iter().filter(|stage| **stage != StageKind::Circuit) {

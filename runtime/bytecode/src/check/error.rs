@@ -123,6 +123,8 @@ pub(super) enum Fault {
     NotFinite,
     #[error("{0}")]
     Constant(String),
+    #[error("the {what} {text} has a character that a terminal would obey")]
+    Text { what: &'static str, text: String },
     #[error("a second input")]
     SecondInput,
     #[error("an instruction after the output")]

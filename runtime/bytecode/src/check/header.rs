@@ -4,17 +4,41 @@ use super::MAX_ERRORS;
 use super::error::Fault;
 use crate::ids::LayoutId;
 use crate::layout::Layout;
-use crate::program::{InputSpec, OutputSpec, Prediction, ProgramSpec};
+use crate::program::{InputSpec, Origin, OutputSpec, Prediction, ProgramSpec};
+use crate::text::{harmless, is_harmless};
+
+/// Characters of a bad text that an error repeats.
+const MAX_TEXT: usize = 40;
 
 /// What is wrong with ends, peaks and predictions.
 pub(super) fn header(spec: &ProgramSpec, layouts: &[Layout]) -> Vec<Fault> {
     let mut faults = ends(&spec.input, &spec.output, layouts);
+    faults.extend(texts(&spec.origin, &spec.input, &spec.output));
+    faults.extend(bad_text("layer", spec.layers.iter().map(|layer| &layer.name)));
     let peaks = spec.layers.iter().map(|layer| layer.peak);
     faults.extend(peaks.filter(|peak| !(peak.is_finite() && *peak >= 0.0)).take(MAX_ERRORS).map(Fault::Peak));
     let layers = spec.layers.iter().flat_map(|layer| [layer.seconds, layer.error]);
     let numbers = predicted(&spec.prediction).into_iter().chain(layers);
     faults.extend(bad_prediction(numbers));
     faults
+}
+
+/// What is wrong with the texts that are for people: a terminal must not obey them.
+pub(super) fn texts(origin: &Origin, input: &InputSpec, output: &OutputSpec) -> Vec<Fault> {
+    let origins = [&origin.model, &origin.producer, &origin.packing];
+    let of = [
+        bad_text("origin", origins),
+        bad_text("input", [&input.name]),
+        bad_text("output", [&output.name]),
+        bad_text("label", &output.labels),
+    ];
+    of.into_iter().flatten().collect()
+}
+
+/// The first text with a character that a terminal would obey.
+fn bad_text<'a>(what: &'static str, texts: impl IntoIterator<Item = &'a String>) -> Option<Fault> {
+    let bad = texts.into_iter().find(|text| !is_harmless(text))?;
+    Some(Fault::Text { what, text: harmless(&bad.chars().take(MAX_TEXT).collect::<String>()) })
 }
 
 /// The numbers of a prediction.

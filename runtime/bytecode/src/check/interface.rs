@@ -1,7 +1,7 @@
 //! An interface is well formed: parameters, layouts, ends and keys, as far as they can be judged without instructions.
 
 use super::error::Fault;
-use super::header::{bad_prediction, ends, predicted};
+use super::header::{bad_prediction, ends, predicted, texts};
 use super::{CheckError, CheckErrors, MAX_ERRORS, Place, checked_layouts};
 use crate::interface::InterfaceSpec;
 use crate::layout::Layout;
@@ -19,6 +19,7 @@ pub(crate) fn check_interface(spec: &InterfaceSpec) -> Result<(Params, Vec<Layou
         return Err(CheckErrors::new(errors));
     }
     let mut faults = ends(&spec.input, &spec.output, &layouts);
+    faults.extend(texts(&spec.origin, &spec.input, &spec.output));
     for (level, scale) in [(spec.input.level, spec.input.scale), (spec.output_level, spec.output_scale)] {
         faults.extend(position(&params, level, scale));
     }
