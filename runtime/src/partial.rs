@@ -10,10 +10,10 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use fhe_ckks::{Context, KeyId};
-use fhe_files::{Ciphertexts, Expected, Request, Stored, decode_ciphertexts, encode_ciphertexts};
-use fhe_host::Resumable;
+use fhe_files::{Ciphertexts, Expected, Kind, Request, Stored, decode_ciphertexts, encode_ciphertexts};
+use fhe_host::{Resumable, WriteError};
 
-use crate::store::FileError;
+use crate::store::{FileError, FileErrorKind};
 
 /// One batch: its program and context, its key, and the request that it answers.
 #[derive(Clone, Copy)]
@@ -47,15 +47,18 @@ impl<'a> Partial<'a> {
         if batch.request.n_samples < 2 || output.exists() && !output.is_file() {
             return Ok((Self { batch, path, file: None }, Vec::new()));
         }
-        let open = || -> io::Result<_> {
+        let open = || -> Result<_, FileErrorKind> {
             let mut file =
                 OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+            if !is_ours(&mut file)? {
+                return Err(WriteError::OtherKind.into());
+            }
             let (samples, end) = whole_records(&mut file, &batch)?;
             file.set_len(end)?;
             file.seek(SeekFrom::End(0))?;
             Ok((file, samples))
         };
-        let (file, samples) = open().map_err(|error| FileError { path: path.clone(), kind: error.into() })?;
+        let (file, samples) = open().map_err(|kind| FileError { path: path.clone(), kind })?;
         let resumable = Resumable::register(&path);
         Ok((Self { batch, path, file: Some((file, resumable)) }, samples))
     }
@@ -91,6 +94,15 @@ fn path_of(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".partial");
     name.into()
+}
+
+/// Whether a file is empty or begins as a record does; a record may have been cut.
+fn is_ours(file: &mut File) -> io::Result<bool> {
+    let mut first = Vec::new();
+    Read::by_ref(file).take(16).read_to_end(&mut first)?;
+    file.rewind()?;
+    let magic = first.get(8..).unwrap_or_default();
+    Ok(Kind::Ciphertexts.magic().starts_with(magic))
 }
 
 /// The results of the batch at the start of a file, and the byte that they end at.

@@ -11,7 +11,7 @@ pub mod remedy;
 mod say;
 
 use fhe_bytecode::codec;
-use fhe_host::Content;
+use fhe_host::{Content, Text};
 
 pub use bar::Bar;
 pub use interrupt::catch_interrupts;
@@ -21,8 +21,10 @@ pub use say::complain;
 /// How the binary files of this project begin: programs, interfaces, keys and ciphertexts.
 pub const OUR_FILES: &[&[u8]] = &[&codec::MAGIC, &codec::INTERFACE_MAGIC, b"fhe-"];
 
-/// A text for people or other programs. It never replaces a file that took minutes to make.
-pub const TEXT: Content = Content::Text { spares: OUR_FILES };
+/// A text of some kind, for people or other programs. It never replaces a file that took minutes to make.
+pub const fn text(kind: Text) -> Content {
+    Content::Text { kind, spares: OUR_FILES }
+}
 
 /// The exit code after Ctrl-C.
 pub const INTERRUPTED: u8 = 130;

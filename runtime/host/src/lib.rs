@@ -19,4 +19,4 @@ pub use dumps::forbid_core_dumps;
 pub use output::print;
 pub use read::read_bounded;
 #[cfg(feature = "files")]
-pub use write::{Content, Left, Resumable, WriteError, check_target, exit_on_interrupt, write_whole};
+pub use write::{Content, Left, Resumable, Text, WriteError, check_target, exit_on_interrupt, write_whole};

@@ -16,11 +16,24 @@ pub enum Content {
     New,
     /// A file that begins with these bytes; replaces only files that do, too.
     Magic(&'static [u8]),
-    /// A text; replaces texts only, and none that begins with one of these.
+    /// A text; replaces texts of its kind only, and none that begins with one of these.
     Text {
+        /// What kind of text.
+        kind: Text,
         /// How files begin that must not be lost to a text.
         spares: &'static [&'static [u8]],
     },
+}
+
+/// Kinds of texts, as far as their first characters tell them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// Begins with a bracket or a brace.
+    Json,
+    /// Begins with a tag.
+    Html,
+    /// Anything else that is neither a script nor an armored key.
+    Lines,
 }
 
 /// Why a file was not written.
@@ -127,15 +140,26 @@ fn check_replaceable(path: &Path, content: Content) -> Result<(), WriteError> {
     let is_same_kind = match content {
         Content::Secret | Content::New => false,
         Content::Magic(magic) => first.starts_with(magic),
-        Content::Text { spares } => is_text(&first) && !spares.iter().any(|magic| first.starts_with(magic)),
+        Content::Text { kind, spares } => {
+            text_kind(&first) == Some(kind) && !spares.iter().any(|magic| first.starts_with(magic))
+        }
     };
     if read.is_ok() && (first.is_empty() || is_same_kind) { Ok(()) } else { Err(WriteError::OtherKind) }
 }
 
-/// Whether a file that begins so may be a text; a character may be cut at the end.
-fn is_text(first: &[u8]) -> bool {
+/// The kind of text that a file which begins so may be; a character may be cut at the end.
+fn text_kind(first: &[u8]) -> Option<Text> {
     let is_utf8 = std::str::from_utf8(first).map_or_else(|e| e.error_len().is_none(), |_| true);
-    is_utf8 && !first.iter().any(|&byte| byte < b' ' && !b"\t\n\r".contains(&byte))
+    if !is_utf8 || first.iter().any(|&byte| byte < b' ' && !b"\t\n\r".contains(&byte)) {
+        return None;
+    }
+    match first.trim_ascii_start() {
+        [b'{' | b'[', ..] => Some(Text::Json),
+        [b'<', ..] => Some(Text::Html),
+        // Scripts, and keys and certificates as text, are nobody's results.
+        rest if rest.starts_with(b"#!") || rest.starts_with(b"-----") => None,
+        _ => Some(Text::Lines),
+    }
 }
 
 /// Writes to a pipe or device, which cannot be replaced.
@@ -259,7 +283,8 @@ mod tests {
     use super::*;
 
     const MAGIC: Content = Content::Magic(b"magic");
-    const TEXT: Content = Content::Text { spares: &[b"fhe-"] };
+    const TEXT: Content = Content::Text { kind: Text::Json, spares: &[b"fhe-"] };
+    const LINES: Content = Content::Text { kind: Text::Lines, spares: &[b"fhe-"] };
 
     fn write(path: &Path, content: Content, data: &[u8]) -> Result<(), WriteError> {
         write_whole(path, content, |file| Ok(file.write_all(data)?))
@@ -305,6 +330,12 @@ mod tests {
         assert!(matches!(write(&path, TEXT, b"{}"), Err(WriteError::OtherKind)));
         fs::write(&path, b"\x89PNG\r\n\x1a\n").unwrap();
         assert!(matches!(write(&path, TEXT, b"{}"), Err(WriteError::OtherKind)));
+        for other in ["a,b\n1,2\n", "<!doctype html>", "#!/bin/sh\n", "-----BEGIN PRIVATE KEY"] {
+            fs::write(&path, other).unwrap();
+            assert!(matches!(write(&path, TEXT, b"{}"), Err(WriteError::OtherKind)), "{other}");
+            let is_lines = other.starts_with('a');
+            assert_eq!(check_target(&path, LINES).is_ok(), is_lines, "{other}");
+        }
         fs::write(&path, "{\"Gr\u{f6}\u{df}e\"").unwrap();
         write(&path, TEXT, b"[]").unwrap();
         assert!(matches!(write(&path, Content::New, b"keys"), Err(WriteError::Exists)));
@@ -317,7 +348,7 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("a", &link).unwrap();
         for data in [b"one", b"two"] {
-            write(&link, TEXT, data).unwrap();
+            write(&link, LINES, data).unwrap();
             assert_eq!(fs::read(&path).unwrap(), data);
         }
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());

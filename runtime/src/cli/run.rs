@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fhe_bytecode::text::harmless_lines;
 use fhe_host::memory::budget;
-use fhe_host::show_bytes;
+use fhe_host::{Text, show_bytes};
 use fhe_machine::{Profile, Session};
 
 use super::args::RunArgs;
@@ -36,9 +36,15 @@ pub(crate) fn report_profile(args: &RunArgs, found: &Profile) -> Result<(), CliE
         None => {}
         Some(None) => eprintln!("{}", harmless_lines(&profile::to_table(found))),
         Some(Some(path)) if is_trace(path) => {
-            write(path, fhe_diagnostics::TEXT, pretty(&profile::to_chrome_trace(found)).as_bytes())?;
+            write(
+                path,
+                fhe_diagnostics::text(Text::Json),
+                pretty(&profile::to_chrome_trace(found)).as_bytes(),
+            )?;
         }
-        Some(Some(path)) => write(path, fhe_diagnostics::TEXT, pretty(&profile::to_json(found)).as_bytes())?,
+        Some(Some(path)) => {
+            write(path, fhe_diagnostics::text(Text::Json), pretty(&profile::to_json(found)).as_bytes())?
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fhe_bytecode::Interface;
 use fhe_client::{Answer, Resolution, label};
-use fhe_host::Content;
+use fhe_host::{Content, Text};
 
 use super::args::{ResultFormat, ShowArgs};
 use super::error::CliError;
@@ -76,7 +76,8 @@ pub(crate) fn show(interface: &Interface, all: &[Shown<'_>], args: &ShowArgs) ->
             return write(path, Content::Secret, &to_npy(&scores())?);
         }
     };
-    let content = if args.raw { Content::Secret } else { fhe_diagnostics::TEXT };
+    let kind = if args.format == ResultFormat::Json { Text::Json } else { Text::Lines };
+    let content = if args.raw { Content::Secret } else { fhe_diagnostics::text(kind) };
     match &args.result_file {
         Some(path) => write(path, content, format!("{text}\n").as_bytes()),
         None => print(&text),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::Fingerprint;
-use fhe_host::{Content, WriteError, write_whole};
+use fhe_host::{Content, Text, WriteError, write_whole};
 
 use super::RemoteError;
 use super::server::hex;
@@ -56,7 +56,7 @@ impl Home {
     pub(super) fn remember(&self, url: &str, program: &str) -> Result<(), RemoteError> {
         let path = self.server(url);
         let text = format!("{url}\n{program}\n");
-        let written = write_whole(&path, Content::Text { spares: &[] }, |file| {
+        let written = write_whole(&path, Content::Text { kind: Text::Lines, spares: &[] }, |file| {
             file.write_all(text.as_bytes()).map_err(WriteError::Io)
         });
         written.map_err(|error| RemoteError::Home { path, cause: io::Error::other(error) })
