@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use fhe_bytecode::Fingerprint;
+use fhe_bytecode::text::harmless;
+use fhe_bytecode::{Fingerprint, Params};
 use fhe_ckks::{Context, EvaluationKeys, KeyId, KeyRequest};
 use fhe_client::{decode_secret_key, encode_secret_key, secret_key_len};
 use fhe_diagnostics::remedy;
@@ -18,7 +19,7 @@ use zeroize::Zeroizing;
 
 /// A key or ciphertext file that cannot be used or written, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {kind}", path.display())]
+#[error("{}: {kind}", harmless(&path.to_string_lossy()))]
 pub struct FileError {
     /// The file.
     pub path: PathBuf,
@@ -245,6 +246,14 @@ pub fn read_header(path: &Path, kind: Kind) -> Result<Header, FileError> {
     read(path, kind, |file, len| decode_header(file, len, kind))
 }
 
+/// Refuses a file of `kind` that is for other parameters; reads nothing but its header.
+///
+/// # Errors
+/// If the file cannot be read, is of another kind, or for other parameters.
+pub fn check_parameters(path: &Path, kind: Kind, params: &Params) -> Result<(), FileError> {
+    read(path, kind, |file, len| decode_header(file, len, kind)?.check_parameters(params))
+}
+
 /// Reads a file of `kind` through a buffer.
 fn read<T>(
     path: &Path,
@@ -330,7 +339,7 @@ pub fn kind_of(path: &Path) -> Result<Option<Kind>, FileError> {
 mod tests {
     use std::fs;
 
-    use fhe_bytecode::{Params, ParamsSpec};
+    use fhe_bytecode::ParamsSpec;
 
     use super::*;
 

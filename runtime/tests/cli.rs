@@ -82,6 +82,16 @@ fn best(scores: &[f64]) -> usize {
     (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap()
 }
 
+/// Seeds that repeat are in a crate of tests; the command does not even contain them.
+#[test]
+fn the_command_has_no_seeds_that_repeat() {
+    let binary = std::fs::read(env!("CARGO_BIN_EXE_fhe-run")).unwrap();
+    let contains = |text: &str| binary.windows(text.len()).any(|window| window == text.as_bytes());
+    // The test can tell: the purposes of other generators are there.
+    assert!(contains("fhec 1 ternary secret") && contains("fhec 1 encryption error"));
+    assert!(!contains("deterministic seeds"));
+}
+
 #[test]
 fn four_steps_give_the_classes_of_direct_evaluation() {
     for packing in [Packing::Packed, Packing::Hw] {

@@ -4,7 +4,7 @@
 //! interface file, or from the first sections of a program file ([`crate::codec::read_interface`]); all three give the same. What
 //! it says of the evaluation, the prediction above all, is the author's word.
 
-use crate::check::{CheckErrors, check_interface};
+use crate::check::{CheckErrors, Keys, check_interface};
 use crate::ids::LayoutId;
 use crate::layout::{Layout, LayoutSpec};
 use crate::params::{Fingerprint, Level, Params, ParamsSpec};
@@ -114,9 +114,7 @@ impl Interface {
 
     /// Bytes of all evaluation keys in memory, computed.
     pub fn key_bytes(&self) -> u64 {
-        let others = [self.spec.relin_level, self.spec.conjugation_level].into_iter().flatten();
-        let levels = self.spec.rotation_keys.iter().map(|key| key.level).chain(others);
-        levels.fold(0u64, |sum, level| sum.saturating_add(self.params.key_bytes(level)))
+        Keys::from(self).levels().fold(0u64, |sum, level| sum.saturating_add(self.params.key_bytes(level)))
     }
 }
 

@@ -20,6 +20,11 @@ impl Rotation {
         Self(centered as i32)
     }
 
+    /// The signed amount as it is stored.
+    pub(crate) fn small(self) -> i32 {
+        self.0
+    }
+
     /// The signed amount.
     pub fn amount(self) -> i64 {
         i64::from(self.0)

@@ -53,9 +53,14 @@ impl KeyRequest {
         self.wanted.iter().map(|(&key_use, &level)| (key_use, level))
     }
 
+    /// The level of every key.
+    pub fn levels(&self) -> impl Iterator<Item = Level> {
+        self.wanted.values().copied()
+    }
+
     /// Bytes of all keys in memory.
     pub fn bytes(&self, context: &Context) -> u64 {
-        self.wanted.values().map(|&level| context.params().key_bytes(level)).sum()
+        self.levels().map(|level| context.params().key_bytes(level)).sum()
     }
 }
 

@@ -155,7 +155,7 @@ pub fn encode_ciphertexts(
     ciphertexts: &Ciphertexts,
 ) -> Result<Request, FormatError> {
     let mut writer = BodyWriter::new(to);
-    Header::of(Kind::Ciphertexts, context, ciphertexts.key_id).write(&mut writer)?;
+    Header::of(Kind::Ciphertexts, context.params(), ciphertexts.key_id).write(&mut writer)?;
     writer.bytes(&expected.program.0)?;
     writer.u8(expected.role.code())?;
     let n_samples = ciphertexts.samples.len();
@@ -260,7 +260,7 @@ fn front<R: Read>(
     expected: &Expected,
 ) -> Result<(Header, usize), FormatError> {
     let header = Header::read(reader, Kind::Ciphertexts)?;
-    header.check_parameters(context)?;
+    header.check_parameters(context.params())?;
     let program = Fingerprint(reader.array()?);
     if program != expected.program {
         return Err(FormatError::WrongProgram { found: program, expected: expected.program });

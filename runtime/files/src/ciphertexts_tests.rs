@@ -2,7 +2,7 @@
 
 use super::super::testing::{check_damage, toy_context, toy_key};
 use super::*;
-use fhe_secret::SeedSource;
+use fhe_fixed_seeds::fixed_seeds;
 
 const PROGRAM: Fingerprint = Fingerprint([7; 32]);
 
@@ -13,7 +13,7 @@ fn expected() -> Expected {
 
 fn ciphertexts(context: &Context) -> Ciphertexts {
     let key = toy_key(context, 1);
-    let mut seeds = SeedSource::deterministic(2);
+    let mut seeds = fixed_seeds(2);
     let values = vec![0.5; context.slots()];
     let plain = context.encoder().encode(&values, expected().scale, expected().level).unwrap();
     let mut seeded = || key.encrypt(context, &plain, &mut seeds).unwrap();

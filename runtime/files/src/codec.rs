@@ -12,7 +12,9 @@ use super::error::FormatError;
 use fhe_ring::packed::pack;
 
 /// Bytes after the body: its length and the hash.
-pub const TRAILER: u64 = 8 + 32;
+pub const TRAILER: u64 = TRAILER_LEN as u64;
+/// The same, in memory.
+pub const TRAILER_LEN: usize = 8 + 32;
 
 /// Writes fields and hashes them on the way.
 pub struct BodyWriter<W: Write> {
@@ -66,7 +68,7 @@ impl<W: Write> BodyWriter<W> {
     /// Packs residues below `modulus`.
     pub fn residues(&mut self, residues: &[u64], modulus: u64) -> Result<(), FormatError> {
         let bits = residue_bits(modulus);
-        let mut packed = vec![0; packed_len(residues.len() as u64, bits) as usize];
+        let mut packed = vec![0; size(packed_len(residues.len() as u64, bits))?];
         pack(&mut packed, residues, bits as usize);
         self.bytes(&packed)
     }
@@ -168,12 +170,12 @@ impl<R: Read> BodyReader<R> {
     pub fn poly(&mut self, n: usize, moduli: &[u64]) -> Result<Vec<u64>, FormatError> {
         let n_bytes = moduli.iter().map(|&q| residue_bytes(n, q)).sum();
         self.expect(n_bytes)?;
-        let mut packed = vec![0; n_bytes as usize];
+        let mut packed = vec![0; size(n_bytes)?];
         self.fill(&mut packed)?;
         let mut towers = Vec::with_capacity(moduli.len());
         let mut rest = &packed[..];
         for &q in moduli {
-            let (tower, next) = rest.split_at(residue_bytes(n, q) as usize);
+            let (tower, next) = rest.split_at(size(residue_bytes(n, q))?);
             towers.push((tower, q));
             rest = next;
         }
@@ -200,7 +202,7 @@ impl<R: Read> BodyReader<R> {
     pub fn skip(&mut self) -> Result<(), FormatError> {
         let mut chunk = vec![0; 1 << 16];
         while self.remaining > 0 {
-            let len = self.remaining.min(chunk.len() as u64) as usize;
+            let len = usize::try_from(self.remaining).map_or(chunk.len(), |left| left.min(chunk.len()));
             self.fill(&mut chunk[..len])?;
         }
         Ok(())
@@ -227,6 +229,12 @@ impl<R: Read> BodyReader<R> {
     }
 }
 
+/// The lower half of a word of two.
+#[cfg_attr(not(test), expect(clippy::cast_possible_truncation))]
+fn low(word: u128) -> u64 {
+    word as u64
+}
+
 /// Unpacks residues and checks that each is below `modulus`, and that the bits behind the last are zero.
 fn unpack(packed: &[u8], modulus: u64, residues: &mut [u64]) -> Result<(), FormatError> {
     let bits = residue_bits(modulus);
@@ -242,7 +250,7 @@ fn unpack(packed: &[u8], modulus: u64, residues: &mut [u64]) -> Result<(), Forma
             pending |= u128::from(words.next().unwrap_or(0)) << n_pending;
             n_pending += 64;
         }
-        *residue = pending as u64 & mask;
+        *residue = low(pending) & mask;
         if *residue >= modulus {
             return Err(bad_field("residue", format_args!("{residue}, not below {modulus}")));
         }
@@ -263,6 +271,11 @@ pub fn residue_bytes(n: usize, modulus: u64) -> u64 {
 /// The error for a field with a value that cannot be.
 pub fn bad_field(field: &'static str, value: impl ToString) -> FormatError {
     FormatError::BadField { field, value: value.to_string() }
+}
+
+/// Bytes that are to be held in memory; a machine of 32 bits cannot hold all that a file can.
+fn size(n_bytes: u64) -> Result<usize, FormatError> {
+    usize::try_from(n_bytes).map_err(|_| bad_field("length", n_bytes))
 }
 
 fn residue_bits(modulus: u64) -> u32 {

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 
-use fhe_bytecode::Level;
+use fhe_bytecode::{Level, Params};
 
 use super::codec::{BodyReader, BodyWriter, TRAILER, bad_field, residue_bytes};
 use super::error::FormatError;
@@ -29,10 +29,11 @@ pub struct EvaluationKeysWriter<'c, W: Write> {
     rest: VecDeque<(KeyUse, Level)>,
 }
 
-/// Bytes of a file with the keys of `request`, in either version.
-pub fn evaluation_keys_len(context: &Context, request: &KeyRequest) -> u64 {
-    let keys = request.iter().map(|(_, level)| ENTRY_BYTES + SEED_BYTES + key_bytes(context, level));
-    HEADER_LEN as u64 + COUNT_BYTES + keys.sum::<u64>() + TRAILER
+/// Bytes of a file with keys of these levels, in either version. Needs no tables of the parameters: it may be asked
+/// before they are made.
+pub fn evaluation_keys_len(params: &Params, levels: impl IntoIterator<Item = Level>) -> u64 {
+    let sizes = levels.into_iter().map(|level| ENTRY_BYTES + SEED_BYTES + key_bytes(params, level));
+    HEADER_LEN as u64 + COUNT_BYTES + sizes.sum::<u64>() + TRAILER
 }
 
 impl<'c, W: Write> EvaluationKeysWriter<'c, W> {
@@ -42,7 +43,7 @@ impl<'c, W: Write> EvaluationKeysWriter<'c, W> {
     /// If `to` cannot be written.
     pub fn new(to: W, context: &'c Context, id: KeyId, request: &KeyRequest) -> Result<Self, FormatError> {
         let mut writer = BodyWriter::new(to);
-        Header::of(Kind::EvaluationKeys, context, id).write(&mut writer)?;
+        Header::of(Kind::EvaluationKeys, context.params(), id).write(&mut writer)?;
         writer.count(request.len())?;
         for (key_use, level) in request.iter() {
             writer.u32(code(context, key_use)?)?;
@@ -127,8 +128,8 @@ fn decode(
 ) -> Result<EvaluationKeys, FormatError> {
     let mut reader = BodyReader::new(from, len)?;
     let header = Header::read(&mut reader, Kind::EvaluationKeys)?;
-    header.check_parameters(context)?;
-    let n_keys = reader.count(key_bytes(context, Level(0)))?;
+    header.check_parameters(context.params())?;
+    let n_keys = reader.count(key_bytes(context.params(), Level(0)))?;
     let mut order = Order { wanted: request.map(|request| request.iter().collect()), last: None };
     let keys = match header.version {
         1 => decode_v1(&mut reader, context, n_keys, &mut order)?,
@@ -164,7 +165,7 @@ fn decode_v2<R: Read>(
 ) -> Result<Keys, FormatError> {
     let entries = (0..n_keys).map(|_| order.next(entry(reader, context)?)).collect::<Result<Vec<_>, _>>()?;
     order.end()?;
-    let rest = entries.iter().map(|&(_, level)| SEED_BYTES + key_bytes(context, level));
+    let rest = entries.iter().map(|&(_, level)| SEED_BYTES + key_bytes(context.params(), level));
     reader.expect_exactly(rest.fold(0, u64::saturating_add))?;
     entries.into_iter().map(|(key_use, level)| Ok((key_use, content(reader, context, level)?))).collect()
 }
@@ -201,10 +202,10 @@ impl Order {
 }
 
 fn entry<R: Read>(reader: &mut BodyReader<R>, context: &Context) -> Result<(KeyUse, Level), FormatError> {
-    let key_use = match reader.u32()? as usize {
+    let key_use = match reader.u32()? {
         0 => KeyUse::Relinearize,
-        steps if steps < context.slots() => KeyUse::rotation(steps as i64, context),
-        steps if steps == context.slots() => KeyUse::Move(Galois::Conjugation),
+        steps if (steps as usize) < context.slots() => KeyUse::rotation(i64::from(steps), context),
+        steps if steps as usize == context.slots() => KeyUse::Move(Galois::Conjugation),
         steps => return Err(bad_field("rotation", steps)),
     };
     let level = Level(reader.u16()?);
@@ -218,7 +219,7 @@ fn content<R: Read>(
     level: Level,
 ) -> Result<KeySwitchKey, FormatError> {
     let seed = PublicSeed(reader.array()?);
-    reader.expect(key_bytes(context, level))?;
+    reader.expect(key_bytes(context.params(), level))?;
     let moduli = context.params().key_primes(level);
     let digits = context
         .params()
@@ -239,18 +240,17 @@ fn code(context: &Context, key_use: KeyUse) -> Result<u32, FormatError> {
     u32::try_from(code).map_err(|_| bad_field("rotation", code))
 }
 
-fn key_bytes(context: &Context, level: Level) -> u64 {
-    let params = context.params();
+fn key_bytes(params: &Params, level: Level) -> u64 {
     let poly: u64 = params.key_primes(level).iter().map(|&q| residue_bytes(params.n(), q)).sum();
     poly * params.key_digits(level).len() as u64
 }
 
 #[cfg(test)]
 mod tests {
-    use fhe_secret::SeedSource;
 
     use super::super::testing::{check_damage, toy_context, toy_key};
     use super::*;
+    use fhe_fixed_seeds::fixed_seeds;
 
     fn request(context: &Context) -> KeyRequest {
         let mut request = KeyRequest::default();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     fn keys(context: &Context) -> EvaluationKeys {
-        let mut seeds = SeedSource::deterministic(2);
+        let mut seeds = fixed_seeds(2);
         toy_key(context, 1).evaluation_keys(context, &request(context), &mut seeds).unwrap()
     }
 
@@ -270,7 +270,7 @@ mod tests {
         let context = toy_context();
         let mut data = Vec::new();
         encode_evaluation_keys(&mut data, &context, &keys(&context)).unwrap();
-        assert_eq!(data.len() as u64, evaluation_keys_len(&context, &request(&context)));
+        assert_eq!(data.len() as u64, evaluation_keys_len(context.params(), request(&context).levels()));
         let read = decode_evaluation_keys(&data[..], data.len() as u64, &context).unwrap();
         assert!(read == keys(&context));
     }
@@ -280,7 +280,7 @@ mod tests {
         let context = toy_context();
         let mut data = Vec::new();
         encode_evaluation_keys(&mut data, &context, &keys(&context)).unwrap();
-        assert_eq!(data.len() as u64, evaluation_keys_len(&context, &request(&context)));
+        assert_eq!(data.len() as u64, evaluation_keys_len(context.params(), request(&context).levels()));
         let error = |request: &KeyRequest| {
             // Not a residue is there: what is refused is refused before.
             let front = &data[..HEADER_LEN + 4 + 3 * 6];

@@ -9,11 +9,11 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use fhe_bytecode::Fingerprint;
+use fhe_bytecode::{Fingerprint, Params};
 
 use super::codec::{BodyReader, BodyWriter};
 use super::error::FormatError;
-use fhe_ckks::{Context, KeyId};
+use fhe_ckks::KeyId;
 
 /// Format version this release writes; it reads all up to it.
 pub const VERSION: u16 = 2;
@@ -76,19 +76,18 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header of a file of `kind` for the parameters of `context`.
-    pub fn of(kind: Kind, context: &Context, key_id: KeyId) -> Self {
-        let params = context.params();
+    /// The header of a file of `kind` for these parameters.
+    pub fn of(kind: Kind, params: &Params, key_id: KeyId) -> Self {
         let (is_insecure, parameters) = (!params.is_secure(), params.fingerprint());
         Self { kind, version: VERSION, is_insecure, parameters, key_id }
     }
 
-    /// Refuses a file for other parameters than those of `context`.
+    /// Refuses a file for other parameters than these; needs no tables of them.
     ///
     /// # Errors
     /// If they are others.
-    pub fn check_parameters(&self, context: &Context) -> Result<(), FormatError> {
-        let expected = Self::of(self.kind, context, self.key_id);
+    pub fn check_parameters(&self, params: &Params) -> Result<(), FormatError> {
+        let expected = Self::of(self.kind, params, self.key_id);
         if self.parameters != expected.parameters {
             return Err(FormatError::WrongParameters {
                 found: self.parameters,

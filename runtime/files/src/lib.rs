@@ -4,6 +4,11 @@
 //! nothing: counts are bounded by the bytes left before anything is allocated, residues are below their prime, levels and
 //! scales are checked, no byte may follow the end, and any change of any byte is refused.
 #![forbid(unsafe_code)]
+// Numbers come from files: none may lose a part of itself.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod ciphertexts;
 pub mod codec;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use fhe_bytecode::{Params, ParamsSpec, params::ntt_primes_below};
+use fhe_fixed_seeds::fixed_seeds;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
 
 use fhe_ckks::Context;
-use fhe_secret::{SecretKey, SeedSource};
+use fhe_secret::SecretKey;
 
 const N_MUTATIONS: usize = 10_000;
 
@@ -23,7 +24,7 @@ pub(crate) fn toy_context() -> Arc<Context> {
 }
 
 pub(crate) fn toy_key(context: &Context, seed: u64) -> SecretKey {
-    SecretKey::generate(context, &mut SeedSource::deterministic(seed)).unwrap()
+    SecretKey::generate(context, &mut fixed_seeds(seed)).unwrap()
 }
 
 /// Every single-byte change, every truncation, a longer file and 10,000 random mutations are refused.

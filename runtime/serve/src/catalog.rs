@@ -212,7 +212,7 @@ fn entry(program: &CheckedProgram, model: Model) -> Entry {
         id: ProgramId(interface.program().0),
         name: interface.spec().origin.model.clone(),
         interface: encode_interface(&interface),
-        key_file_bytes: evaluation_keys_len(context, &request),
+        key_file_bytes: evaluation_keys_len(context.params(), request.levels()),
         input_bytes: ciphertexts_len(context, &expected_input, 1, Form::Seeded),
         result_bytes: ciphertexts_len(context, &expected_result, 1, Form::Full),
         key_bytes: request.bytes(context),

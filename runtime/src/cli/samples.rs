@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use fhe_bytecode::Interface;
+use fhe_bytecode::text::harmless;
 use fhe_client::{prepare, prepare_unchecked};
 use fhe_input::{Fit, ImageShape, InputError, files, read_samples_fitted};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
+use zeroize::Zeroizing;
 
 use super::args::{InputArgs, SampleArgs};
 use super::error::CliError;
 
 /// One input, its name and, if its file tells it, its true class.
 pub(crate) struct Sample {
-    pub tensor: Vec<f64>,
+    pub tensor: Zeroizing<Vec<f64>>,
     pub label: Option<usize>,
     pub name: String,
 }
@@ -45,7 +47,11 @@ fn fit(resize: bool) -> Fit {
 pub(crate) fn load_one(interface: &Interface, args: &SampleArgs) -> Result<Sample, CliError> {
     let index = args.index;
     match args.input.as_deref() {
-        None => Ok(Sample { tensor: random_tensor(interface), label: None, name: "random".to_owned() }),
+        None => Ok(Sample {
+            tensor: Zeroizing::new(random_tensor(interface)),
+            label: None,
+            name: "random".to_owned(),
+        }),
         Some(path) => {
             let how = How { fit: fit(args.resize), any_range: args.any_range };
             let (mut samples, _) = load_file(interface, path, index..index.saturating_add(1), how)?;
@@ -63,14 +69,14 @@ fn load_file(
     let shape = interface.input_layout().shape();
     let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
     let samples = read_samples_fitted(path, shape, how.fit)?;
-    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let file = harmless(&path.file_name().unwrap_or_default().to_string_lossy());
     let sample = |index| {
         let raw = samples.raw(index).map_err(|kind| InputError { path: path.to_path_buf(), kind })?;
         let prepare = if how.any_range { prepare_unchecked } else { prepare };
         let tensor =
             prepare(interface, raw).map_err(|cause| CliError::Sample { path: path.into(), cause })?;
         let name = if samples.len() > 1 { format!("{file}#{index}") } else { file.clone() };
-        Ok(Sample { tensor, label: samples.label(index), name })
+        Ok(Sample { tensor: Zeroizing::new(tensor), label: samples.label(index), name })
     };
     // The first error ends it, so a range far beyond the file costs nothing.
     Ok((range.map(sample).collect::<Result<_, CliError>>()?, samples.len()))

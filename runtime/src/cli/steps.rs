@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fhe_bytecode::Keys;
 use fhe_ckks::{Context, key_request};
 use fhe_client::{Client, ClientError};
 use fhe_files::{Ciphertexts, Expected, Kind, Stored, evaluation_keys_len};
@@ -33,9 +34,12 @@ pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
         let kind = FileErrorKind::Write(WriteError::Exists);
         return Err(FileError { path: path.clone(), kind }.into());
     }
+    // Before the tables of the parameters, which take time and memory themselves.
+    let keys = Keys::from(&*program.interface);
+    let needed = evaluation_keys_len(program.interface.params(), keys.levels());
+    check_key_bytes(args, needed, keys.levels().count(), quiet)?;
     let context = Context::new(program.interface.params().clone())?;
-    let request = key_request(&context, &*program.interface);
-    check_key_bytes(args, evaluation_keys_len(&context, &request), request.len(), quiet)?;
+    let request = key_request(&context, keys);
     let mut seeds = SeedSource::os();
     let key = SecretKey::generate(&context, &mut seeds)?;
     let bar = Bar::new("making keys", quiet);
@@ -113,6 +117,9 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     different(&args.ciphertexts, &args.output)?;
     store::check_ciphertexts(&args.output)?;
     let program = Program::load(&args.program)?;
+    for (path, kind) in [(&args.ciphertexts, Kind::Ciphertexts), (&args.eval_keys, Kind::EvaluationKeys)] {
+        store::check_parameters(path, kind, program.checked.params())?;
+    }
     let context = Context::new(program.checked.params().clone())?;
     let expected = Expected::input(&program.interface);
     // How many samples there are is known before any of them is held.
@@ -249,6 +256,8 @@ fn different(a: &Path, b: &Path) -> Result<(), CliError> {
 }
 
 fn client(program: &Contract, secret_key: &Path) -> Result<(Arc<Context>, Client), CliError> {
+    // A key for other parameters is refused before their tables are made.
+    store::check_parameters(secret_key, Kind::SecretKey, program.interface.params())?;
     let context = Context::new(program.interface.params().clone())?;
     let (key, made_for) = store::read_secret_key(secret_key, &context)?;
     if let Some(other) = made_for.filter(|made_for| *made_for != program.interface.program()) {

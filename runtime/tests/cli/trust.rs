@@ -3,7 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use fhe_bytecode::{CheckedProgram, Interval, Packing, ProgramSpec, codec};
+use fhe_bytecode::params::ntt_primes_below;
+use fhe_bytecode::{
+    CheckedProgram, Interface, Interval, Layout, LayoutId, Level, Packing, ProgramSpec, Rotation,
+    RotationKey, codec,
+};
 
 use super::toy::toy_program;
 use super::{Folder, json};
@@ -124,14 +128,109 @@ fn eval_refuses_keys_that_the_program_does_not_ask_for() {
     assert!(said.contains("ask for") || said.contains("asks for"), "{said}");
 }
 
+/// A few hundred bytes can name parameters whose tables take a gigabyte. What does not fit them is refused before.
+#[cfg(unix)]
 #[test]
-fn control_characters_never_reach_a_terminal() {
-    let evil = "\u{1b}[2J\u{9b}31m\u{202e}";
-    let folder = changed(|spec| {
-        spec.output.labels = vec![evil.to_owned(); 5];
-        spec.origin.model = evil.to_owned();
-        spec.layers.iter_mut().for_each(|layer| layer.name = evil.to_owned());
-    });
+fn tables_of_parameters_are_made_last() {
+    let folder = Folder::new(Packing::Packed).with_keys().with_result();
+    let program = toy_program(Packing::Packed);
+    let mut spec = program.interface().spec().clone();
+    spec.params.log_n = 17;
+    spec.params.towers = ntt_primes_below(45, 17, 70, &[]).unwrap();
+    spec.params.special_primes = ntt_primes_below(46, 17, 1, &[]).unwrap();
+    (spec.params.toy, spec.params.insecure) = (false, false);
+    let wide = Layout::vector(Packing::Packed, 5, 1, 1 << 16).unwrap();
+    spec.layouts = vec![wide.spec().clone()];
+    (spec.input.layout, spec.output.layout) = (LayoutId(0), LayoutId(0));
+    spec.input.preprocessing = Default::default();
+    spec.rotation_keys = vec![RotationKey { rotation: Rotation::new(1, 1 << 16), level: Level(69) }];
+    let interface = codec::encode_interface(&Interface::new(spec).unwrap());
+    assert!(interface.len() < 2000, "{} bytes", interface.len());
+    std::fs::write(folder.path("huge.fhei"), interface).unwrap();
+    for (args, message) in [
+        ("decrypt huge.fhei out.ct --secret-key me.key", "parameters"),
+        ("encrypt huge.fhei in.csv --secret-key me.key -o x.ct", "the model takes"),
+        (
+            "keygen huge.fhei --secret-key n.key --eval-keys n.evk --max-key-bytes 1GiB",
+            "--max-key-bytes allows",
+        ),
+        ("info huge.fhei", ""),
+    ] {
+        // 150 MB of addresses are enough for the command and not for a fifth of the tables.
+        let line = format!("ulimit -v 150000 && exec {} --threads 1 {args}", env!("CARGO_BIN_EXE_fhe-run"));
+        let output = Command::new("sh").args(["-c", &line]).current_dir(folder.0.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let expected = if message.is_empty() { 0 } else { 1 };
+        assert_eq!(output.status.code(), Some(expected), "{args}: {said}");
+        assert!(said.contains(message), "{args}: {said}");
+    }
+}
+
+/// The toy program with `evil` where `place` lets it in, in a file that is sound otherwise.
+fn with_text(evil: &str, place: fn(&mut ProgramSpec, String)) -> Vec<u8> {
+    let mut spec = toy_program(Packing::Packed).spec().clone();
+    let harmless = "~".repeat(evil.len());
+    place(&mut spec, harmless.clone());
+    let mut bytes = codec::encode(&CheckedProgram::new(spec).unwrap());
+    let at = bytes.windows(evil.len()).position(|window| window == harmless.as_bytes()).unwrap();
+    bytes[at..at + evil.len()].copy_from_slice(evil.as_bytes());
+    let body = bytes.len() - 32;
+    let sum =
+        *blake3::Hasher::new_derive_key("fhec 1 program file").update(&bytes[..body]).finalize().as_bytes();
+    bytes[body..].copy_from_slice(&sum);
+    bytes
+}
+
+/// No character of what a command says is obeyed by a terminal.
+fn assert_harmless(output: &std::process::Output, args: &str) {
+    for bytes in [&output.stdout, &output.stderr] {
+        let text = std::str::from_utf8(bytes).unwrap();
+        let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!text.contains(obeyed), "{args}: {text:?}");
+    }
+}
+
+#[test]
+fn programs_with_text_that_a_terminal_obeys_are_refused() {
+    let places: [fn(&mut ProgramSpec, String); 5] = [
+        |spec, text| spec.output.labels = vec![text; 5],
+        |spec, text| spec.origin.model = text,
+        |spec, text| spec.layers[0].name = text,
+        |spec, text| spec.input.name = text,
+        |spec, text| spec.output.name = text,
+    ];
+    let folder = Folder::new(Packing::Packed).with_keys().with_result();
+    for (i, place) in places.into_iter().enumerate() {
+        for evil in ["\u{1b}[2J\u{9b}31m", "line\nerror: fake", "\u{202e}exe"] {
+            std::fs::write(folder.path("evil.fhebc"), with_text(evil, place)).unwrap();
+            // A client that reads no further than the interface does not see layers, and need not.
+            let is_layer = i == 2;
+            for args in [
+                "info evil.fhebc",
+                "infer evil.fhebc in.csv --insecure",
+                "bench evil.fhebc --runs 1 --insecure",
+                "eval evil.fhebc in.ct --eval-keys me.evk -o x.ct",
+                "keygen evil.fhebc --secret-key new.key --eval-keys new.evk --insecure",
+                "decrypt evil.fhebc out.ct --secret-key me.key",
+            ] {
+                let output = folder.run(args);
+                assert_harmless(&output, args);
+                if is_layer && (args.starts_with("keygen") || args.starts_with("decrypt")) {
+                    continue;
+                }
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(1), "{args}: {said}");
+                assert!(said.contains("that a terminal would obey"), "{args}: {said}");
+            }
+            let _ = std::fs::remove_file(folder.path("new.key"));
+            let _ = std::fs::remove_file(folder.path("new.evk"));
+        }
+    }
+}
+
+#[test]
+fn names_of_files_reach_no_terminal_raw() {
+    let folder = Folder::new(Packing::Packed).with_keys();
     std::fs::rename(folder.path("in.csv"), folder.path("\u{1b}in.csv")).unwrap();
     let line = format!("encrypt toy.fhebc {}in.csv --secret-key me.key -o in.ct", '\u{1b}');
     folder.ok(&line);
@@ -139,17 +238,11 @@ fn control_characters_never_reach_a_terminal() {
     for args in [
         "decrypt toy.fhebc out.ct --secret-key me.key --scores",
         "decrypt toy.fhebc out.ct --secret-key me.key --format json",
-        "info toy.fhebc",
-        "info toy.fhebc --format json",
-        "bench toy.fhebc --runs 1 --insecure --profile",
+        "infer toy.fhebc \u{1b}in.csv --insecure",
+        "infer toy.fhebc none\u{1b}.csv --insecure",
         "infer none\u{1b}.csv in.csv",
     ] {
-        let output = folder.run(args);
-        for bytes in [output.stdout, output.stderr] {
-            let text = String::from_utf8(bytes).unwrap();
-            let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
-            assert!(!text.contains(obeyed), "{args}: {text:?}");
-        }
+        assert_harmless(&folder.run(args), args);
     }
 }
 
@@ -157,7 +250,10 @@ fn control_characters_never_reach_a_terminal() {
 fn text_outputs_replace_no_file_of_another_kind() {
     let folder = Folder::new(Packing::Packed).with_keys().with_result();
     std::fs::write(folder.path("photo.png"), b"\x89PNG\r\n\x1a\n and more").unwrap();
-    for file in ["me.evk", "me.key", "toy.fhebc", "photo.png"] {
+    std::fs::write(folder.path("run.sh"), "#!/bin/sh\n").unwrap();
+    std::fs::write(folder.path("id.pem"), "-----BEGIN PRIVATE KEY-----\n").unwrap();
+    std::fs::write(folder.path("page.html"), "<!DOCTYPE html>\n").unwrap();
+    for file in ["me.evk", "me.key", "toy.fhebc", "photo.png", "run.sh", "id.pem", "page.html"] {
         let before = std::fs::read(folder.path(file)).unwrap();
         let decrypt = format!("decrypt toy.fhebc out.ct --secret-key me.key --result {file}");
         folder.fails(&decrypt, 1, "exists");
@@ -165,6 +261,11 @@ fn text_outputs_replace_no_file_of_another_kind() {
         folder.fails(&bench, 1, "exists");
         assert!(std::fs::read(folder.path(file)).unwrap() == before, "{file}");
     }
+    // Results of a batch are kept beside the output, but in no file of somebody else's.
+    let notes = "what I wanted to remember";
+    std::fs::write(folder.path("new.ct.partial"), notes).unwrap();
+    folder.fails("eval toy.fhebc in.ct --eval-keys me.evk -o new.ct", 1, "exists and is another kind");
+    assert_eq!(std::fs::read_to_string(folder.path("new.ct.partial")).unwrap(), notes);
 }
 
 #[cfg(unix)]

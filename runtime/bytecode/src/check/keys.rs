@@ -19,6 +19,14 @@ pub struct Keys {
     pub conjugation: Option<Level>,
 }
 
+impl Keys {
+    /// The level of every key.
+    pub fn levels(&self) -> impl Iterator<Item = Level> {
+        let rotations = self.rotations.iter().map(|key| key.level);
+        self.relin.into_iter().chain(self.conjugation).chain(rotations)
+    }
+}
+
 impl From<&CheckedProgram> for Keys {
     fn from(program: &CheckedProgram) -> Self {
         let spec = program.spec();

@@ -13,6 +13,11 @@
 //!
 //! Errors are collected, each with the instruction it belongs to. The work is in proportion to the program's size
 //! ([`budget`]), and no memory grows with its maps before everything else holds.
+// Numbers come from files: none may lose a part of itself.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod budget;
 mod error;
@@ -263,7 +268,7 @@ fn checked_layouts(specs: &[LayoutSpec], params: &Params, errors: &mut Vec<Check
 pub(crate) fn plain_repeat(
     members: usize,
     len: usize,
-    shape: &[u32],
+    shape: &[impl std::fmt::Debug],
     layout: &Layout,
 ) -> Result<usize, String> {
     let to = layout.shape();
@@ -281,8 +286,7 @@ pub(crate) fn plain_repeat(
 
 /// A constant spread over the coordinates of a layout, in tensor order.
 pub(crate) fn plain_tensor(values: &Values, layout: &Layout) -> Result<Vec<f64>, String> {
-    let shape: Vec<u32> = values.shape.iter().map(|&axis| axis as u32).collect();
-    let repeat = plain_repeat(values.members, values.len(), &shape, layout)?;
+    let repeat = plain_repeat(values.members, values.len(), &values.shape, layout)?;
     let member = |m: usize| {
         let first = m * values.member_step();
         values.data[first..first + values.len()].iter().flat_map(move |&v| std::iter::repeat_n(v, repeat))

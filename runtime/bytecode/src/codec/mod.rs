@@ -3,6 +3,11 @@
 //! Magic, version, parameter fingerprint, sections with lengths, checksum. Encoding is deterministic: equal
 //! programs give equal bytes, and every accepted file encodes back to itself. The decoder takes a size limit,
 //! trusts no length, never panics whatever the bytes, and hands out only programs that passed the checker.
+// Numbers come from files: none may lose a part of itself.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod frozen;
 mod instructions;

@@ -23,19 +23,19 @@ fn bits_needed(indices: &[u16]) -> u32 {
 fn put_packed(indices: &[u16], w: &mut Writer) {
     let bits = bits_needed(indices);
     indices.len().put(w);
-    w.raw(&[bits as u8]);
+    w.raw(&bits.to_le_bytes()[..1]);
     let (mut pending, mut filled) = (0u32, 0);
     for &index in indices {
         pending |= u32::from(index) << filled;
         filled += bits;
         while filled >= 8 {
-            w.raw(&[pending as u8]);
+            w.raw(&pending.to_le_bytes()[..1]);
             pending >>= 8;
             filled -= 8;
         }
     }
     if filled > 0 {
-        w.raw(&[pending as u8]);
+        w.raw(&pending.to_le_bytes()[..1]);
     }
 }
 
@@ -45,18 +45,20 @@ fn get_packed(r: &mut Reader<'_>) -> Result<Vec<u16>, DecodeError> {
     if !(1..=16).contains(&bits) {
         return Err(r.error("index of 1 to 16 bits expected"));
     }
-    let bytes =
-        count.checked_mul(u64::from(bits)).map(|n| n.div_ceil(8)).filter(|&n| n <= r.remaining() as u64);
-    let bytes = bytes.ok_or_else(|| r.error("count exceeds the section"))?;
-    let mut packed = r.raw(bytes as usize)?.iter();
+    let bytes = count.checked_mul(u64::from(bits)).map(|n| n.div_ceil(8));
+    let fitting = |n: u64| usize::try_from(n).ok().filter(|&n| n <= r.remaining());
+    let bytes = bytes.and_then(fitting).ok_or_else(|| r.error("count exceeds the section"))?;
+    let mut packed = r.raw(bytes)?.iter();
     let (mut pending, mut filled) = (0u32, 0);
-    let mut indices = Vec::with_capacity(count as usize);
+    // At most as many as there are bits.
+    let mut indices = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
     for _ in 0..count {
         while filled < bits {
             pending |= u32::from(packed.next().copied().unwrap_or(0)) << filled;
             filled += 8;
         }
-        indices.push((pending & ((1 << bits) - 1)) as u16);
+        let [low, high, ..] = (pending & ((1 << bits) - 1)).to_le_bytes();
+        indices.push(u16::from_le_bytes([low, high]));
         pending >>= bits;
         filled -= bits;
     }

@@ -39,7 +39,7 @@ impl Wire for Scale {
 
 impl Wire for Rotation {
     fn put(&self, w: &mut Writer) {
-        (self.amount() as i32).put(w);
+        self.small().put(w);
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {

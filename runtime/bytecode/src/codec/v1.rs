@@ -154,10 +154,11 @@ impl Frozen for TensorData {
         }
     }
 
+    // All that this version can say of a double.
+    #[cfg_attr(not(test), expect(clippy::cast_possible_truncation))]
     fn freeze(live: &Self::Live) -> Self {
         match live {
             constants::TensorData::Dense(values) => TensorData::Dense(values.clone()),
-            // All that this version can say of it.
             constants::TensorData::Exact(values) => {
                 TensorData::Dense(values.iter().map(|&value| value as f32).collect())
             }

@@ -14,10 +14,10 @@ impl Writer {
     /// An unsigned number in 7-bit groups, least significant first, without superfluous groups.
     pub(super) fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
+            self.0.push(value.to_le_bytes()[0] | 0x80);
             value >>= 7;
         }
-        self.0.push(value as u8);
+        self.0.push(value.to_le_bytes()[0]);
     }
 
     pub(super) fn finish(self) -> Vec<u8> {

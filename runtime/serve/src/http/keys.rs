@@ -241,7 +241,7 @@ impl HeadCheck<'_> {
         let header = decode_header(&self.bytes[..], self.entry.key_file_bytes, Kind::EvaluationKeys)
             .map_err(|error| bad(format!("the file {error}")))?;
         header
-            .check_parameters(self.entry.model.context())
+            .check_parameters(self.entry.model.context().params())
             .map_err(|error| bad(format!("the file of evaluation keys {error}")))?;
         let expected = KeyId(self.key.key.0);
         match header.key_id == expected {

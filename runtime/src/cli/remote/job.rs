@@ -42,13 +42,14 @@ pub(super) fn evaluate(
     }
     let bar = Bar::new(title, quiet);
     let job = server.submit(program, &hex(&key_id.0), &input)?;
+    let id = job.id.clone();
     let job = follow(server, job, &bar)?;
     if job.state != "done" {
         let message = job.error.map_or_else(String::new, |problem| problem.message);
         let message = harmless(&message);
         return Err(RemoteError::Job { state: harmless(&job.state), message }.into());
     }
-    let result = server.result(&job.id, program.result_bytes)?;
+    let result = server.result(&id, program.result_bytes)?;
     let expected = Expected::result(client.interface());
     let result = decode_ciphertexts(&result[..], result.len() as u64, context, &expected)
         .map_err(RemoteError::Result)?;
@@ -66,11 +67,13 @@ pub(super) fn evaluate(
 /// Follows a job to its end by its events; when they break off, by looking at it.
 fn follow(server: &Server, mut job: Job, bar: &Bar) -> Result<Job, RemoteError> {
     let is_over = |job: &Job| matches!(job.state.as_str(), "done" | "failed" | "cancelled");
+    // What a server says later is about this job, whatever else it says.
+    let id = job.id.clone();
     for n_looks in 0..MAX_LOOKS {
         if is_over(&job) {
             return Ok(job);
         }
-        if let Ok(events) = server.events(&job.id) {
+        if let Ok(events) = server.events(&id) {
             read_events(BufReader::new(events), |seen| {
                 show(bar, &seen);
                 job = seen;
@@ -78,7 +81,7 @@ fn follow(server: &Server, mut job: Job, bar: &Bar) -> Result<Job, RemoteError> 
         }
         if !is_over(&job) {
             std::thread::sleep(Duration::from_millis(200 + 50 * u64::from(n_looks.min(100))));
-            job = server.job(&job.id)?;
+            job = server.job(&id)?;
         }
     }
     Err(RemoteError::Answer("the job does not end".to_owned()))

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use fhe_bytecode::Interface;
 use fhe_bytecode::codec::read_interface;
+use fhe_bytecode::text::harmless;
 use fhe_ckks::Context;
 use fhe_client::Client;
 use fhe_secret::{SecretKey, SeedSource};
@@ -77,7 +78,10 @@ fn choose(server: &Server, wanted: Option<&str>) -> Result<Program, RemoteError>
         1 => Ok(meant.remove(0)),
         _ => Err(RemoteError::Programs {
             wanted: wanted.map(str::to_owned),
-            found: all.iter().map(|program| format!("{} ({})", &program.id[..16], program.name)).collect(),
+            found: all
+                .iter()
+                .map(|program| format!("{} ({})", &program.id[..16], harmless(&program.name)))
+                .collect(),
         }),
     }
 }
