@@ -11,10 +11,10 @@ use crate::InputErrorKind;
 /// Most bytes of one file, before and after decompression. The largest usual file, 50,000 CIFAR images, is 150 MB.
 pub(crate) const MAX_BYTES: u64 = 512 << 20;
 
-/// Bytes that any packed file may unpack to,
-const FREE_UNPACKED: u64 = 16 << 20;
-/// and for every byte of it. Pictures pack to a tenth or worse; only constant arrays come near this.
-const UNPACKED_PER_BYTE: u64 = 200;
+/// Bytes that any packed file may unpack to: a screen of the largest usual size, in color,
+const FREE_UNPACKED: u64 = 32 << 20;
+/// and for every byte of it. Digits pack to a fifth, photographs to a tenth. Together a file below 1 MiB takes less than 64.
+const UNPACKED_PER_BYTE: u64 = 16;
 
 /// Most bytes that a packed file of this length may unpack to, in sum.
 pub(crate) fn unpacked_limit(packed: usize) -> u64 {

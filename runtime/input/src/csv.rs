@@ -4,6 +4,9 @@ use crate::labels::{class, from_values};
 use crate::samples::{Samples, Values};
 use crate::{ImageShape, InputErrorKind};
 
+/// Characters of a bad word that an error repeats.
+const MAX_WORD: usize = 40;
+
 /// Decodes a table separated by commas, semicolons, tabs or spaces. A first line that is not numbers is a heading.
 pub(crate) fn decode(data: &[u8], shape: ImageShape) -> Result<Samples, InputErrorKind> {
     let n = shape.n_values();
@@ -65,7 +68,11 @@ impl Table {
         for word in line.split([',', ';', '\t', ' ']).map(str::trim).filter(|w| !w.is_empty()) {
             match word.parse::<f64>() {
                 Ok(number) if number.is_finite() => self.numbers.push(number),
-                _ => return Err(format!("{word:?} is no finite number")),
+                _ => {
+                    // A word may be as long as the file.
+                    let begin: String = word.chars().take(MAX_WORD).collect();
+                    return Err(format!("{begin:?} is no finite number"));
+                }
             }
         }
         let len = self.numbers.len() - before;

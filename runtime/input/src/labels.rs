@@ -54,5 +54,8 @@ pub(crate) fn from_values(values: Values) -> Result<Vec<usize>, InputErrorKind> 
 /// One class from a number of a file.
 pub(crate) fn class(index: usize, number: f64) -> Result<usize, InputErrorKind> {
     let is_class = number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0;
-    if is_class { Ok(number as usize) } else { Err(InputErrorKind::NotAClass { index, number }) }
+    // A whole number of 32 bits: nothing is lost.
+    #[cfg_attr(not(test), expect(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
+    let class = number as usize;
+    if is_class { Ok(class) } else { Err(InputErrorKind::NotAClass { index, number }) }
 }

@@ -8,6 +8,11 @@
 //! Whatever the bytes, reading gives an error and never a panic, and allocates no more than a small multiple of the
 //! file (after decompression, which is bounded).
 #![forbid(unsafe_code)]
+// Numbers come from files: none may lose a part of itself.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod bytes;
 mod collection;

@@ -6,12 +6,13 @@
 use std::io::Cursor;
 
 use image::imageops::FilterType;
-use image::{DynamicImage, ImageReader, Limits};
+use image::{DynamicImage, ImageError, ImageReader, Limits};
 
+use crate::bytes::unpacked_limit;
 use crate::samples::{Samples, Values};
 use crate::{Fit, ImageShape, InputErrorKind};
 
-/// Most bytes the image decoder may allocate: enough for any input size a network takes.
+/// Most bytes the image decoder may allocate, of a file of any length: enough for any input size a network takes.
 const MAX_DECODED_BYTES: u64 = 256 << 20;
 
 /// How the names of pictures end.
@@ -31,7 +32,11 @@ pub(crate) fn is_picture(data: &[u8]) -> bool {
 /// Decodes a picture. Another size than the model's is refused unless it is asked to fit, because how to crop or resize is
 /// part of how a model was trained.
 pub(crate) fn decode(data: &[u8], shape: ImageShape, fit: Fit) -> Result<Samples, InputErrorKind> {
-    let (width, height) = reader(data)?.into_dimensions().map_err(|e| InputErrorKind::damaged("image", e))?;
+    let wrong = |error: ImageError| match error {
+        ImageError::Limits(_) => InputErrorKind::TooLarge { limit: decoded_limit(data) },
+        other => InputErrorKind::damaged("image", other),
+    };
+    let (width, height) = reader(data)?.into_dimensions().map_err(wrong)?;
     let has_size = (width as usize, height as usize) == (shape.width, shape.height);
     if !has_size && fit == Fit::Exact {
         return Err(InputErrorKind::WrongSize { width, height, wanted: shape });
@@ -39,9 +44,12 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape, fit: Fit) -> Result<Samples
     if ![1, 3].contains(&shape.channels) {
         return Err(InputErrorKind::WrongShape { found: "a picture".to_owned(), wanted: shape });
     }
-    let mut decoded = reader(data)?.decode().map_err(|e| InputErrorKind::damaged("image", e))?;
+    let mut decoded = reader(data)?.decode().map_err(wrong)?;
     if !has_size {
-        decoded = decoded.resize_exact(shape.width as u32, shape.height as u32, FilterType::Triangle);
+        let axis = |extent: usize| {
+            u32::try_from(extent).map_err(|_| InputErrorKind::WrongSize { width, height, wanted: shape })
+        };
+        decoded = decoded.resize_exact(axis(shape.width)?, axis(shape.height)?, FilterType::Triangle);
     }
     let is_deep = matches!(
         decoded,
@@ -59,10 +67,15 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape, fit: Fit) -> Result<Samples
     Ok(Samples { shape, values, labels: None })
 }
 
+/// Most bytes that a picture may unpack to, as any packed file.
+fn decoded_limit(data: &[u8]) -> u64 {
+    unpacked_limit(data.len()).min(MAX_DECODED_BYTES)
+}
+
 fn reader(data: &[u8]) -> Result<ImageReader<Cursor<&[u8]>>, InputErrorKind> {
     let mut reader = ImageReader::new(Cursor::new(data)).with_guessed_format()?;
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_DECODED_BYTES);
+    limits.max_alloc = Some(decoded_limit(data));
     reader.limits(limits);
     Ok(reader)
 }

@@ -111,6 +111,32 @@ fn png_of_another_size_is_refused_before_decoding() {
     check_error(&png(), "a.png", ImageShape::new(3, 32, 32), "a picture of 4x2 pixels");
 }
 
+/// A picture that is stretched is decoded whole; one that unpacks to a thousand times its length is not.
+#[test]
+fn a_picture_unpacks_to_a_bounded_size() {
+    let flat = image::GrayImage::new(7000, 7000);
+    let mut data = std::io::Cursor::new(Vec::new());
+    flat.write_to(&mut data, ImageFormat::Png).unwrap();
+    let data = data.into_inner();
+    assert!(data.len() < 80_000, "{} bytes", data.len());
+    let wanted = ImageShape::new(1, 28, 28);
+    let error = decode_fitted(&data, Path::new("a.png"), wanted, Fit::Resize).unwrap_err();
+    assert!(matches!(error, InputErrorKind::TooLarge { .. }), "{error}");
+    let small = image::GrayImage::new(2000, 2000);
+    let mut data = std::io::Cursor::new(Vec::new());
+    small.write_to(&mut data, ImageFormat::Png).unwrap();
+    decode_fitted(&data.into_inner(), Path::new("a.png"), wanted, Fit::Resize).unwrap();
+}
+
+#[test]
+fn an_error_repeats_the_begin_of_a_long_word() {
+    let error = decode_samples("1".repeat(400_000).as_bytes(), Path::new("a.csv"), SHAPE).unwrap_err();
+    assert!(error.to_string().len() < 200, "{} bytes", error.to_string().len());
+    let text = format!("1,2\n{}\n", "x".repeat(400_000));
+    let error = decode_samples(text.as_bytes(), Path::new("a.csv"), SHAPE).unwrap_err();
+    assert!(error.to_string().len() < 200, "{} bytes", error.to_string().len());
+}
+
 #[test]
 fn lossless_pictures_of_every_format_are_the_same_pixels() {
     let image = image::load_from_memory(&png()).unwrap().to_rgb8();
