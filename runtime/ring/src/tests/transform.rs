@@ -39,10 +39,10 @@ fn check_product(prime: u64, n: usize) {
 
 #[test]
 fn product_of_transforms_is_the_negacyclic_product() {
+    // An interpreter takes a thousand times as long.
+    let sizes: &[usize] = if cfg!(miri) { &[32] } else { &[32, 64, 128, 256, 512] };
     for prime in PRIMES {
-        for n in [32, 64, 128, 256, 512] {
-            check_product(prime, n);
-        }
+        sizes.iter().for_each(|&n| check_product(prime, n));
     }
 }
 
