@@ -1,6 +1,7 @@
 //! Encrypted inputs and results: the bytes of a ciphertext file.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use fhe_files::{Kind, decode_header};
 use fhe_host::Content;
@@ -20,7 +21,7 @@ const MAX_BYTES: u64 = 16 << 30;
 /// checked where it is used.
 #[pyclass(frozen, module = "fhec")]
 pub(crate) struct Ciphertexts {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Arc<[u8]>,
     key: String,
 }
 
@@ -29,8 +30,18 @@ impl Ciphertexts {
     pub(crate) fn new(bytes: Vec<u8>, name: &str) -> Result<Self, Fault> {
         let header = decode_header(&bytes[..], bytes.len() as u64, Kind::Ciphertexts)
             .map_err(|error| Fault::format(name, error))?;
-        Ok(Self { key: key_name(header.key_id), bytes })
+        Ok(Self { key: key_name(header.key_id), bytes: bytes.into() })
     }
+}
+
+/// The bytes of ciphertexts that the user gave, in whatever form.
+pub(crate) fn bytes_of(argument: &str, given: &Bound<'_, PyAny>) -> PyResult<Arc<[u8]>> {
+    if let Ok(ciphertexts) = given.downcast::<Ciphertexts>() {
+        return Ok(ciphertexts.get().bytes.clone());
+    }
+    let source =
+        Source::new(given).ok_or_else(|| wrong_type(argument, given, "Ciphertexts, a path or bytes"))?;
+    Ok(source.read(MAX_BYTES)?.into())
 }
 
 #[pymethods]

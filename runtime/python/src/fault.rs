@@ -67,6 +67,11 @@ impl Fault {
         self
     }
 
+    /// Says what it is about, before what is wrong with it.
+    pub(crate) fn about(self, name: &str) -> Self {
+        Self { what: format!("{name}: {}", self.what), ..self }
+    }
+
     /// Something only we can repair.
     pub(crate) fn bug(what: String) -> Self {
         Self::new(Class::Bug, "bug", what).with_remedy(remedy::BUG)
@@ -124,6 +129,13 @@ impl Fault {
                 "shape",
                 vec![
                     ("found", json!(found)),
+                    ("wanted", json!([wanted.channels, wanted.height, wanted.width])),
+                ],
+            ),
+            InputErrorKind::WrongSize { width, height, wanted } => (
+                "shape",
+                vec![
+                    ("found", json!([height, width])),
                     ("wanted", json!([wanted.channels, wanted.height, wanted.width])),
                 ],
             ),

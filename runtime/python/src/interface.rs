@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use fhe_bytecode::codec::{self, INTERFACE_MAGIC};
-use fhe_ckks::Context;
+use fhe_ckks::{Context, key_request};
+use fhe_files::{Expected, Form, ciphertexts_len, evaluation_keys_len};
 use fhe_host::Content;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -13,6 +14,7 @@ use pyo3::types::PyBytes;
 use crate::fault::Fault;
 use crate::names::program_name;
 use crate::paths::{Source, write, wrong_type};
+use crate::samples::{array, fit, image_shape, samples};
 
 /// What a client needs of a program: parameters, input and output, the list of keys. No weights.
 ///
@@ -126,10 +128,55 @@ impl Interface {
         self.inner.key_bytes()
     }
 
+    /// Bytes of a file of evaluation keys, exactly.
+    #[getter]
+    fn key_file_bytes(&self) -> PyResult<u64> {
+        let context = self.context()?;
+        let request = key_request(&context, self.inner.as_ref());
+        Ok(evaluation_keys_len(context.params(), request.levels()))
+    }
+
+    /// Bytes of one encrypted sample without a name, exactly.
+    #[getter]
+    fn input_bytes(&self) -> PyResult<u64> {
+        Ok(ciphertexts_len(&*self.context()?, &Expected::input(&self.inner), 1, Form::Seeded))
+    }
+
+    /// Bytes of the encrypted scores of one sample without a name, exactly.
+    #[getter]
+    fn result_bytes(&self) -> PyResult<u64> {
+        Ok(ciphertexts_len(&*self.context()?, &Expected::result(&self.inner), 1, Form::Full))
+    }
+
     /// The error of a score that is not expected to be exceeded: the word of whoever wrote the file.
     #[getter]
     fn max_abs_error(&self) -> f64 {
         self.inner.spec().prediction.max_abs_error
+    }
+
+    /// Reads samples for the model from files and folders: an array of inputs as the model takes them, normalized, of shape
+    /// [samples, channels, height, width], and their true classes, or None where not all are known.
+    ///
+    /// Args:
+    ///     x: a path or a list of paths, of everything that `fhe-run encrypt` reads. A file labels.csv beside pictures tells
+    ///         their classes.
+    ///     resize: stretch pictures to the model's size, if they have another.
+    #[pyo3(signature = (x, *, resize=false))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        resize: bool,
+    ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
+        let shape = image_shape(self.inner.input_layout().shape());
+        let given = samples(x, shape, fit(resize))?;
+        let preprocessing = &self.inner.input().preprocessing;
+        let rows = (0..given.len()).map(|i| given.tensor(i, preprocessing)).collect::<Result<Vec<_>, _>>()?;
+        let dims = (given.len(), shape.channels, shape.height, shape.width);
+        let found = array(py, &rows, shape.n_values())?.call_method1("reshape", (dims,))?;
+        let classes: Option<Vec<usize>> = (0..given.len()).map(|i| given.label(i)).collect();
+        let classes = classes.map(|classes| py.import("numpy")?.call_method1("array", (classes, "int64")));
+        Ok((found, classes.transpose()?))
     }
 
     fn __repr__(&self) -> String {

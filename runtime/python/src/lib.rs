@@ -18,6 +18,7 @@ mod samples;
 mod security;
 mod server;
 mod simulation;
+mod sizes;
 mod threads;
 
 use pyo3::prelude::*;
@@ -39,6 +40,8 @@ mod _fhec {
     use crate::program::Program;
     #[pymodule_export]
     use crate::server::Server;
+    #[pymodule_export]
+    use crate::sizes::{parse, show};
     use pyo3::prelude::*;
 
     /// Called in the child of a fork, before anything else.

@@ -18,7 +18,7 @@ use crate::interface::Interface;
 use crate::long;
 use crate::names::program_name;
 use crate::paths::{Source, write, wrong_type};
-use crate::samples::{array, image_shape, labels, samples};
+use crate::samples::{array, fit, image_shape, labels, samples};
 use crate::simulation;
 use crate::threads::COMMON;
 
@@ -268,16 +268,23 @@ impl Program {
     }
 
     /// The scores of samples in the clear, without noise: an array of [samples, scores].
-    fn predict<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let given = samples(x, image_shape(self.checked().input_layout().shape()))?;
+    ///
+    /// Takes what `Client.encrypt` takes.
+    #[pyo3(signature = (x, *, resize=false))]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        resize: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = samples(x, image_shape(self.checked().input_layout().shape()), fit(resize))?;
         let inner = self.inner.clone();
         let rows = long::run(py, &COMMON, None, move |watch| {
             let (n, preprocessing) = (given.len(), &inner.program.spec().input.preprocessing);
             (0..n)
                 .map(|i| {
                     watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
-                    let tensor =
-                        given.tensor(i, preprocessing).map_err(|error| Fault::input("samples", &error))?;
+                    let tensor = given.tensor(i, preprocessing)?;
                     clear_output(&inner.program, &tensor).map_err(|error| Fault::bug(error.to_string()))
                 })
                 .collect::<Result<Vec<_>, Fault>>()
@@ -289,22 +296,25 @@ impl Program {
     ///
     /// Args:
     ///     x: samples, as `Client.encrypt` takes them.
-    ///     y: their true classes, if they are known: whole numbers, or the path of a file of them.
+    ///     y: their true classes, if they are known: whole numbers, or the path of a file of them. A file labels.csv beside
+    ///         pictures tells them, too.
+    ///     resize: stretch pictures in files to the model's size, if they have another.
     ///     seed: seed of the noise.
     ///     progress: True for a bar, or a function of (fraction, text).
     ///
     /// Returns:
     ///     A `Simulation`: accuracy, agreement with the exact evaluation, errors, and what every layer loses.
-    #[pyo3(signature = (x, y=None, *, seed=1, progress=None))]
+    #[pyo3(signature = (x, y=None, *, resize=false, seed=1, progress=None))]
     fn simulate<'py>(
         &self,
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
         y: Option<&Bound<'py, PyAny>>,
+        resize: bool,
         seed: u64,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let given = samples(x, image_shape(self.checked().input_layout().shape()))?;
+        let given = samples(x, image_shape(self.checked().input_layout().shape()), fit(resize))?;
         let truth = y.map(|y| labels(y, given.len(), self.n_scores())).transpose()?;
         let inner = self.inner.clone();
         let found = long::run(py, &COMMON, progress, move |watch| {

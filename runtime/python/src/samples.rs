@@ -4,10 +4,13 @@
 //! what they are in Python. Bytes are pixels and get the model's preprocessing; floating-point numbers are inputs of the model as
 //! they are. Any other type is refused, because nobody can know which of the two it is.
 
-use fhe_bytecode::{Interface, Shape};
-use fhe_input::{ImageShape, Samples, read_labels, read_samples};
+use std::path::PathBuf;
+
+use fhe_bytecode::{Preprocessing, Raw, Shape};
+use fhe_input::{Collection, Fit, ImageShape, Samples, read_labels};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use crate::fault::{Class, Fault};
 use crate::paths::Source;
@@ -17,10 +20,65 @@ pub(crate) fn image_shape(shape: Shape) -> ImageShape {
     ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize)
 }
 
-/// The samples in an array, in anything that NumPy makes one of, or in a file.
-pub(crate) fn samples(given: &Bound<'_, PyAny>, shape: ImageShape) -> PyResult<Samples> {
-    if let Some(Source::File(path)) = Source::new(given) {
-        return Ok(read_samples(&path, shape).map_err(Fault::from)?);
+/// Samples that the user gave.
+pub(crate) enum Given {
+    Files(Collection),
+    Array(Samples),
+}
+
+impl Given {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Files(files) => files.len(),
+            Self::Array(array) => array.len(),
+        }
+    }
+
+    /// What messages call a sample.
+    pub(crate) fn name(&self, index: usize) -> String {
+        match self {
+            Self::Files(files) => files.name(index),
+            Self::Array(_) => format!("sample {index}"),
+        }
+    }
+
+    /// The true class, where a file tells it.
+    pub(crate) fn label(&self, index: usize) -> Option<usize> {
+        match self {
+            Self::Files(files) => files.label(index),
+            Self::Array(array) => array.label(index),
+        }
+    }
+
+    /// A sample as it was given.
+    pub(crate) fn raw(&self, index: usize) -> Result<Raw<'_>, Fault> {
+        let found = match self {
+            Self::Files(files) => files.raw(index),
+            Self::Array(array) => array.raw(index),
+        };
+        found.map_err(|error| Fault::input("samples", &error))
+    }
+
+    /// A sample as the model takes it.
+    pub(crate) fn tensor(&self, index: usize, preprocessing: &Preprocessing) -> Result<Vec<f64>, Fault> {
+        match self {
+            Self::Files(files) => Ok(files.tensor(index, preprocessing)?),
+            Self::Array(array) => {
+                array.tensor(index, preprocessing).map_err(|error| Fault::input("samples", &error))
+            }
+        }
+    }
+}
+
+/// What becomes of pictures of another size.
+pub(crate) fn fit(resize: bool) -> Fit {
+    if resize { Fit::Resize } else { Fit::Exact }
+}
+
+/// The samples in an array, in anything that NumPy makes one of, or in files and folders.
+pub(crate) fn samples(given: &Bound<'_, PyAny>, shape: ImageShape, fit: Fit) -> PyResult<Given> {
+    if let Some(paths) = paths(given) {
+        return Ok(Given::Files(Collection::read(&paths, shape, fit).map_err(Fault::from)?));
     }
     let array = given.py().import("numpy")?.call_method1("asarray", (given,))?;
     let dims: Vec<usize> = array.getattr("shape")?.extract()?;
@@ -36,7 +94,20 @@ pub(crate) fn samples(given: &Bound<'_, PyAny>, shape: ImageShape) -> PyResult<S
         }
         _ => return Err(wrong_dtype(&dtype, native).into()),
     };
-    samples.map_err(|error| Fault::input("samples", &error).with_fact("dims", dims.clone()).into())
+    let samples = samples.map_err(|error| Fault::input("samples", &error).with_fact("dims", dims.clone()))?;
+    Ok(Given::Array(samples))
+}
+
+/// A path, or a list of nothing but paths.
+fn paths(given: &Bound<'_, PyAny>) -> Option<Vec<PathBuf>> {
+    let path = |given: &Bound<'_, PyAny>| match Source::new(given) {
+        Some(Source::File(path)) => Some(path),
+        _ => None,
+    };
+    match given.downcast::<PyList>() {
+        Ok(list) if !list.is_empty() => list.iter().map(|given| path(&given)).collect(),
+        _ => path(given).map(|path| vec![path]),
+    }
 }
 
 /// The values in C order.
@@ -110,12 +181,4 @@ pub(crate) fn array<'py>(py: Python<'py>, rows: &[Vec<f64>], columns: usize) -> 
         PyBuffer::<f64>::get(&array)?.copy_from_slice(py, &flat)?;
     }
     Ok(array)
-}
-
-/// Every sample as the model takes it.
-pub(crate) fn tensors(samples: &Samples, interface: &Interface) -> Result<Vec<Vec<f64>>, Fault> {
-    let preprocessing = &interface.input().preprocessing;
-    (0..samples.len())
-        .map(|i| samples.tensor(i, preprocessing).map_err(|error| Fault::input("samples", &error)))
-        .collect()
 }

@@ -1,15 +1,15 @@
 //! A program over a data set, in the clear.
 
 use fhe_bytecode::{CheckedProgram, Preprocessing};
-use fhe_input::Samples;
 use fhec::simulate::{Inputs, simulate};
 
 use crate::fault::Fault;
 use crate::long::Watch;
+use crate::samples::Given;
 
 /// Samples as they were given: a picture is normalized when it is asked for.
 struct Set<'p> {
-    samples: Samples,
+    samples: Given,
     truth: Option<Vec<usize>>,
     preprocessing: &'p Preprocessing,
 }
@@ -33,7 +33,7 @@ impl Inputs for Set<'_> {
 /// The figures of `fhec simulate --format json`.
 pub(crate) fn simulation(
     program: &CheckedProgram,
-    samples: Samples,
+    samples: Given,
     truth: Option<Vec<usize>>,
     seed: u64,
     watch: &Watch,

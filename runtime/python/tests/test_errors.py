@@ -143,6 +143,35 @@ def test_clients_stay_where_they_are(client, server):
         pickle.dumps(server)
 
 
+def test_sizes_are_checked(program):
+    for size in ("3 parsecs", -5, 1.5, None.__class__):
+        error = caught(fhec.UsageError, "option", lambda: fhec.Server(program, memory=size, insecure=True))
+        assert "4GiB" in error.remedy
+    caught(fhec.UsageError, "option", lambda: fhec.compile(LENET, memory=-1))
+
+
+def test_wrong_types_are_named(program, client, server):
+    for call, words in [
+        (lambda: fhec.Client(3), "an Interface, a Program or a path, not int"),
+        (lambda: fhec.Server(3), "a Program or the path of one, not int"),
+        (lambda: server.run(3), "Ciphertexts, a path or bytes, not int"),
+        (lambda: server.add_keys(3), "EvalKeys, a path or bytes, not int"),
+        (lambda: client.decrypt(None), "Ciphertexts, a path or bytes, not NoneType"),
+    ]:
+        with pytest.raises(TypeError, match=words):
+            call()
+    caught(fhec.DataError, "dtype", lambda: client.encrypt(None))
+    caught(fhec.DataError, "dtype", lambda: client.encrypt([["a"]]))
+
+
+def test_calibration_that_cannot_be_read_is_named(tmp_path):
+    caught(fhec.DataError, "calibration-unreadable", lambda: fhec.compile(LENET, calibrate=tmp_path / "none.png"))
+    caught(fhec.DataError, "calibration-unreadable", lambda: fhec.compile(LENET, calibrate=tmp_path))
+    (tmp_path / "noise.png").write_bytes(b"\x89PNG but no picture")
+    error = caught(fhec.DataError, "calibration-unreadable", lambda: fhec.compile(LENET, calibrate=[tmp_path / "noise.png"]))
+    assert "noise.png" in error.what
+
+
 def test_memory_is_a_budget(program, keys):
     error = caught(fhec.ResourceError, "memory", lambda: fhec.Server(program, memory=1000, insecure=True))
     assert error.facts["needed"] > error.facts["budget"] == 1000

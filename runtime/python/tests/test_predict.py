@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import struct
+import sys
+import types
+
 import numpy as np
 import pytest
 from conftest import DIGITS, LENET
@@ -60,9 +64,86 @@ def test_fortran_order_reaches_the_server(program, client, server, pictures):
     assert np.abs(scores - program.predict(np.ascontiguousarray(x))).max() < program.max_abs_error
 
 
-def test_files_are_samples(program):
-    scores = program.predict(str(DIGITS / "plain-3.png"))
-    assert scores.argmax() == 3
+def test_files_folders_and_lists_are_samples(program, client, server):
+    assert program.predict(str(DIGITS / "plain-3.png")).argmax() == 3
+    both = [DIGITS / "plain-3.png", str(DIGITS / "plain-1.png")]
+    assert client.decrypt(server.run(client.encrypt(both))).argmax(axis=1).tolist() == [3, 1]
+    x, y = program.interface.read(DIGITS)
+    assert x.shape == (50, 1, 28, 28) and y.tolist() == list(range(10)) * 5
+    assert (program.predict(x) == program.predict(DIGITS)).all()
+    assert program.interface.read([both[0]])[1].tolist() == [3]
+    found = program.simulate(DIGITS)
+    assert found.samples == 50 and found.accuracy > 0.9
+
+
+def bitmap(pixels: np.ndarray) -> bytes:
+    """A gray picture as a BMP file of 24 bits; the width is a multiple of four."""
+    height, width = pixels.shape
+    body = np.repeat(pixels[::-1, :, None], 3, axis=2).astype(np.uint8).tobytes()
+    head = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, len(body), 2835, 2835, 0, 0)
+    return b"BM" + struct.pack("<IHHI", 54 + len(body), 0, 0, 54) + head + body
+
+
+def test_pictures_of_another_size_are_stretched_on_request(program, client, server, pictures, tmp_path):
+    path = tmp_path / "large.bmp"
+    path.write_bytes(bitmap(np.kron(pictures[0, 0], np.ones((2, 2)))))
+    with pytest.raises(fhec.DataError) as found:
+        client.encrypt(path)
+    assert found.value.code == "shape" and found.value.facts["found"] == [56, 56] and "resize" in found.value.remedy
+    stretched = program.predict(path, resize=True)
+    assert stretched.argmax() == program.predict(pictures[0]).argmax()
+    scores = client.decrypt(server.run(client.encrypt(path, resize=True)), raw=True)
+    assert np.abs(scores - stretched).max() < program.max_abs_error
+
+
+def test_arrays_read_from_files_have_no_classes_where_none_are_known(program, pictures, tmp_path):
+    np.save(tmp_path / "x.npy", pictures)
+    x, y = program.interface.read(tmp_path / "x.npy")
+    assert y is None and (program.predict(x) == program.predict(pictures)).all()
+
+
+def test_numbers_far_out_of_range_are_refused_and_doubted(client, server, pictures):
+    x = pictures[:2] / 255.0
+    x[1, 0, 3, 4] = 1000
+    with pytest.raises(fhec.DataError) as found:
+        client.encrypt(x)
+    error = found.value
+    assert error.code == "out-of-range" and error.facts["sample"] == 1 and error.facts["value"] == 1000
+    assert error.facts["index"] == 3 * 28 + 4 and "any_range" in error.remedy
+    result = server.run(client.encrypt(x, any_range=True))
+    with pytest.warns(fhec.DoubtWarning, match="sample 1: score") as doubts:
+        client.decrypt(result)
+    assert doubts[0].filename == __file__
+    with pytest.warns(fhec.DoubtWarning):
+        client.decrypt(result, raw=True)
+
+
+def test_a_compilation_ends_with_an_encrypted_evaluation(program, pictures):
+    rehearsal = program.build_report["rehearsal"]
+    assert rehearsal["is_same_class"] and rehearsal["max_abs_error"] <= rehearsal["predicted_max_abs_error"]
+    without = fhec.compile(LENET, calibrate=pictures, toy=True, log_n=11, memory="2GiB", check=False)
+    assert "rehearsal" not in without.build_report and without.to_bytes() == program.to_bytes()
+
+
+def test_a_program_that_is_wrong_on_its_calibration_is_doubted(monkeypatch):
+    from fhec import _compile
+
+    check = {"samples": 9, "changed_classes": 3, "near_samples": 2, "wrapped_samples": 1, "is_real": True}
+    monkeypatch.setattr(_compile._fhec, "compile", lambda *_: types.SimpleNamespace(build_report={"check": check}))
+    with pytest.warns(fhec.DoubtWarning) as doubts:
+        fhec.compile(LENET)
+    assert [str(doubt.message) for doubt in doubts] == [
+        "simulated noise changes the class of 3 of 9 calibration samples: ask for more precision=, or calibrate=",
+        "2 of 9 calibration samples come within one bit of a modulus, 1 of them wrap around: ask for more headroom=",
+    ]
+    assert doubts[0].filename == __file__
+
+
+def test_sizes_are_exact(program, client, keys, server, pictures):
+    request = client.encrypt(pictures[0])
+    face = program.interface
+    assert face.input_bytes == request.nbytes and face.result_bytes == server.run(request).nbytes
+    assert face.key_file_bytes == len(keys.to_bytes())
 
 
 def test_simulation_tells_accuracy_and_agreement(program, pictures):
@@ -126,3 +207,33 @@ def test_a_callback_that_raises_ends_the_call(server, client, pictures):
 
     with pytest.raises(KeyError):
         server.run(client.encrypt(np.concatenate([pictures] * 4)), progress=callback)
+
+
+def test_progress_is_a_bar_where_there_is_tqdm_and_lines_elsewhere(server, client, pictures, monkeypatch, capsys):
+    request = client.encrypt(np.concatenate([pictures] * 2))
+    told: list[object] = []
+
+    class Bar:
+        n = 0.0
+
+        def __init__(self, **options: object) -> None:
+            told.append(options["total"])
+
+        def set_description_str(self, text: str, refresh: bool) -> None:
+            told.append(text)
+
+        def refresh(self) -> None:
+            told.append(self.n)
+
+        def close(self) -> None:
+            told.append("closed")
+
+    fake = types.ModuleType("tqdm.auto")
+    fake.tqdm = Bar  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tqdm", types.ModuleType("tqdm"))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", fake)
+    server.run(request, progress=True)
+    assert told[0] == 100 and told[-1] == "closed" and len(told) > 3
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    server.run(request, progress=True)
+    assert "%" in capsys.readouterr().err

@@ -15,10 +15,12 @@ A model becomes a program (`compile`), a client makes keys and encrypts (`Client
 
 import os
 
+from fhec import torch
 from fhec._compile import compile, levels, report, simulate
 from fhec._dataset import run_dataset
 from fhec._errors import (
     DataError,
+    DoubtWarning,
     FhecError,
     FileError,
     InternalError,
@@ -41,6 +43,7 @@ __all__ = [
     "Client",
     "DataError",
     "DatasetRun",
+    "DoubtWarning",
     "EvalKeys",
     "FhecError",
     "FileError",
@@ -65,4 +68,5 @@ __all__ = [
     "report",
     "run_dataset",
     "simulate",
+    "torch",
 ]

@@ -6,14 +6,14 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
 from fhec import _fhec
-from fhec._errors import DataError, UsageError
+from fhec._errors import DataError, doubt
 from fhec._progress import Progress
 from fhec._results import Levels, Report, Simulation
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 # A path, the bytes of an ONNX file, an onnx.ModelProto, a pair of a torch module and an example; a list is an ensemble.
 Model = Any
 Samples = Union["ArrayLike", str, "os.PathLike[str]"]
-_PICTURES = {".png", ".jpg", ".jpeg"}
-_MAX_IMAGE_BYTES = 512 << 20
 
 
 def compile(
@@ -45,6 +43,7 @@ def compile(
     centroids: int = 64,
     fuse: bool = True,
     redistribute: bool = True,
+    check: bool = True,
     toy: bool = False,
     insecure: bool = False,
     progress: Progress = None,
@@ -54,8 +53,8 @@ def compile(
     Args:
         model: the path of an ONNX file, its bytes, an `onnx.ModelProto`, or a pair of a `torch.nn.Module` and an example
             input (needs the extra `torch`). A list of models of one architecture becomes an ensemble whose scores are averaged.
-        calibrate: samples that values are measured on and whose classes are kept: an array, a file or a folder of pictures.
-            Without it pictures are made up.
+        calibrate: samples that values are measured on and whose classes are kept: an array, a file, a folder of pictures, or a
+            list of files. Without it pictures are made up.
         memory: bytes that keys, plaintexts and ciphertexts of one evaluation may take.
         layout: "auto", "hw" (a channel per ciphertext) or "packed".
         sublevels: multiplications per level.
@@ -67,16 +66,36 @@ def compile(
         relu: "quadratic", or "quadratic,c=2,b=10", replaces ReLU by a polynomial; expect to retrain.
         cluster: "full" or "slice" replaces weights by the entries of codebooks with `centroids` entries.
         fuse, redistribute: switch passes off.
+        check: end with an encrypted evaluation under throw-away keys, where that takes a few seconds.
         toy: use a ring that protects nothing, to try things out.
         insecure: accept parameters below 128 bits of security.
         progress: True for a bar, or a function of (fraction, text).
 
     Raises:
         ModelError: if the model cannot be encrypted; names every node, why, and what to do.
+
+    Warns:
+        DoubtWarning: if noise changes classes of the samples that it was calibrated on, or values come near their modulus.
     """
     given = {name: value for name, value in locals().items() if name not in ("model", "calibrate", "progress")}
     models, calibration = _models(model), _calibration(calibrate)
-    return _fhec.compile(models, calibration, _options(given), progress)
+    program = _fhec.compile(models, calibration, _options(given), progress)
+    for text in _doubts(program.build_report or {}):
+        doubt(text, depth=2)
+    return program
+
+
+def _doubts(report: dict[str, Any]) -> Iterator[str]:
+    """What is wrong on the samples that the program was calibrated on."""
+    check = report.get("check") or {}
+    n, what = check.get("samples"), "calibration samples" if check.get("is_real") else "made-up pictures"
+    if check.get("changed_classes"):
+        yield f"simulated noise changes the class of {check['changed_classes']} of {n} {what}: ask for more precision=, or calibrate="
+    if check.get("near_samples"):
+        yield (
+            f"{check['near_samples']} of {n} {what} come within one bit of a modulus, {check['wrapped_samples']} of them wrap around: "
+            "ask for more headroom="
+        )
 
 
 def report(model: Model, *, calibrate: Samples | Sequence[str] | None = None, progress: Progress = None, **options: Any) -> Report:
@@ -107,12 +126,13 @@ def simulate(
     x: Samples,
     y: Samples | None = None,
     *,
+    resize: bool = False,
     seed: int = 1,
     progress: Progress = None,
 ) -> Simulation:
     """`Program.simulate` for a program, or for the path of one."""
     loaded = program if isinstance(program, _fhec.Program) else _fhec.Program.load(program)
-    return loaded.simulate(x, y, seed=seed, progress=progress)
+    return loaded.simulate(x, y, resize=resize, seed=seed, progress=progress)
 
 
 _DEFAULTS: dict[str, Any] = {name: value for name, value in (compile.__kwdefaults__ or {}).items() if name not in ("calibrate", "progress")}
@@ -124,28 +144,11 @@ def _options(given: dict[str, Any]) -> str:
     if unknown:
         raise TypeError(f"compile has no option {', '.join(unknown)}")
     options = dict(given)
-    options["memory"] = parse_bytes(options["memory"])
+    options["memory"] = _fhec.parse_bytes(options["memory"])
     for name in ("mean", "std"):
         options[name] = [float(value) for value in np.atleast_1d(np.asarray(options[name], dtype=float))]
     options["labels"] = [str(label) for label in options["labels"]]
     return json.dumps(options)
-
-
-def parse_bytes(size: int | str) -> int:
-    """A number of bytes, or a size such as "4GiB".
-
-    >>> parse_bytes("4GiB") == 4 << 30 and parse_bytes("512M") == 512 << 20 and parse_bytes(17) == 17
-    True
-    """
-    if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
-        return int(size)
-    text = str(size).strip().lower()
-    for unit, shift in (("t", 40), ("g", 30), ("m", 20), ("k", 10), ("", 0)):
-        for ending in (f"{unit}ib", f"{unit}b", unit):
-            number = text[: len(text) - len(ending)].strip()
-            if text.endswith(ending) and number.replace(".", "", 1).isdigit():
-                return int(float(number) * (1 << shift))
-    raise UsageError(f"{size!r} is no size", "option", 'give a number of bytes, or a size such as "4GiB"')
 
 
 def _models(model: Model) -> list[str | tuple[str, bytes]]:
@@ -171,18 +174,14 @@ def _model(model: Model) -> str | tuple[str, bytes]:
     )
 
 
-def _calibration(calibrate: Any) -> list[tuple[str, bytes]] | None:
-    """The files of a calibration; an array becomes one."""
+def _calibration(calibrate: Any) -> list[str] | tuple[str, bytes] | None:
+    """Paths, or an array as the file that it would be."""
     if calibrate is None:
         return None
     if isinstance(calibrate, (str, os.PathLike)):
-        path = Path(calibrate)
-        paths = sorted(p for p in path.iterdir() if p.suffix.lower() in _PICTURES) if path.is_dir() else [path]
-        if not paths:
-            raise DataError(f"{path}: no PNG or JPEG pictures in this folder", "no-calibration", "give a folder of pictures")
-        return [_image(p) for p in paths]
+        return [os.fspath(calibrate)]
     if isinstance(calibrate, (list, tuple)) and calibrate and all(isinstance(p, (str, os.PathLike)) for p in calibrate):
-        return [_image(Path(p)) for p in calibrate]
+        return [os.fspath(p) for p in calibrate]
     array = np.asarray(calibrate)
     if array.dtype.name not in ("uint8", "float32", "float64"):
         raise DataError(
@@ -198,19 +197,4 @@ def _calibration(calibrate: Any) -> list[tuple[str, bytes]] | None:
         )
     file = io.BytesIO()
     np.save(file, np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")))
-    return [("calibration.npy", file.getvalue())]
-
-
-def _image(path: Path) -> tuple[str, bytes]:
-    try:
-        if path.stat().st_size > _MAX_IMAGE_BYTES:
-            raise DataError(
-                f"{path}: larger than the limit of {_MAX_IMAGE_BYTES} bytes",
-                "samples-unreadable",
-                "give fewer images; some hundred show the range of most models",
-            )
-        return (str(path), path.read_bytes())
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be read: {error.strerror}", "samples-unreadable", "check the name and the permissions of the file"
-        ) from error
+    return ("calibration.npy", file.getvalue())

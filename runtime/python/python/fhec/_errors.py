@@ -6,6 +6,7 @@ three that the commands have.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 
@@ -60,3 +61,12 @@ class ServiceError(FhecError):
 
 class InternalError(FhecError, RuntimeError):
     """Something only the makers of this package can repair."""
+
+
+class DoubtWarning(UserWarning):
+    """Scores that are not to be trusted, or a program that gives such scores on its own calibration inputs."""
+
+
+def doubt(text: str, depth: int = 1) -> None:
+    """Warns; the place that is named is `depth` calls above."""
+    warnings.warn(text, DoubtWarning, stacklevel=depth + 1)

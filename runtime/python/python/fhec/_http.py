@@ -119,11 +119,17 @@ class Service:
 
     def predict(self, x: ArrayLike | str | os.PathLike[str], *, progress: _progress.Progress = None) -> NDArray[np.float64]:
         """The scores of samples, encrypted here and evaluated there: an array of [samples, scores]."""
-        requests = [self._client.encrypt(sample) for sample in _each(x, self._client.interface.input_shape)]
+        requests = [self._client.encrypt(sample) for sample in self._each(x)]
         if not self._has_keys:
             self.send_keys(progress=progress)
         answers = [(request, self.run(request, progress=progress)) for request in requests]
         return np.concatenate([self._client.decrypt(result, request=request) for request, result in answers])
+
+    def _each(self, x: Any) -> list[Any]:
+        """The samples one by one: a job has one."""
+        face = self._client.interface
+        is_path = isinstance(x, (str, os.PathLike)) or (isinstance(x, list) and bool(x) and isinstance(x[0], (str, os.PathLike)))
+        return list(face.read(x)[0]) if is_path else _one_by_one(x, face.input_shape)
 
     def __repr__(self) -> str:
         return f"<fhec.Service at {self._parts.geturl()} for key {self._client.key[:8]}…>"
@@ -191,10 +197,7 @@ def _is_local(host: str) -> bool:
         return False
 
 
-def _each(x: Any, shape: tuple[int, int, int]) -> list[Any]:
-    """The samples one by one: a job has one."""
-    if isinstance(x, (str, os.PathLike)):
-        return [x]
+def _one_by_one(x: Any, shape: tuple[int, int, int]) -> list[Any]:
     array = np.asarray(x)
     one = int(np.prod(shape))
     if array.size == one:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fhec._fhec import show_bytes
+
 if TYPE_CHECKING:
     from fhec._fhec import Program
 
@@ -166,18 +168,6 @@ def _staircase(layers: list[dict[str, Any]]) -> str:
             f'fill="#4c78a8"><title>{tip}</title></rect>'
         )
     return f'<svg width="{width}" height="{height}" role="img" aria-label="levels by layer">{"".join(bars)}</svg>'
-
-
-def show_bytes(count: int) -> str:
-    """A size with a binary unit.
-
-    >>> show_bytes(3 << 29)
-    '1.50 GiB'
-    """
-    value, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
-    while value >= 1000 and len(units) > 1:
-        value, units = value / 1024, units[1:]
-    return f"{count} B" if units[0] == "B" else f"{value:.3g} {units[0]}" if value >= 10 else f"{value:.2f} {units[0]}"
 
 
 def _number(value: object) -> str:

@@ -16,7 +16,7 @@ use fhe_runtime::store;
 use pyo3::prelude::*;
 
 use self::room::Room;
-use crate::ciphertexts::Ciphertexts;
+use crate::ciphertexts::{Ciphertexts, bytes_of};
 use crate::fault::{Class, Fault};
 use crate::keys::EvalKeys;
 use crate::long::{self, Watch};
@@ -163,14 +163,7 @@ impl Server {
         request: &Bound<'_, PyAny>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Ciphertexts> {
-        let bytes = match request.downcast::<Ciphertexts>() {
-            Ok(request) => request.get().bytes.clone(),
-            Err(_) => {
-                let source = Source::new(request)
-                    .ok_or_else(|| wrong_type("request", request, "Ciphertexts, a path or bytes"))?;
-                source.read(u64::MAX - 1)?
-            }
-        };
+        let bytes = bytes_of("request", request)?;
         refuse_secret(Kind::of_magic(&bytes), "request")?;
         let (sessions, context) =
             self.read(|state, model| Ok((state.sessions.clone(), model.context().clone())))?;

@@ -1,11 +1,12 @@
 //! How a server divides its memory.
 
 use fhe_bytecode::CheckedProgram;
-use fhe_host::{memory, parse_bytes, show_bytes};
+use fhe_host::{memory, show_bytes};
 use fhe_machine::VmError;
 use pyo3::prelude::*;
 
 use crate::fault::{Class, Fault};
+use crate::sizes;
 
 /// Evaluations that plaintexts are kept for.
 pub(super) const MANY: usize = 1000;
@@ -23,16 +24,7 @@ pub(super) struct Room {
 
 /// A number of bytes from the user, or what the machine has to spare.
 pub(super) fn asked(memory: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
-    let asked = match memory {
-        None => None,
-        Some(given) => Some(match given.extract::<u64>() {
-            Ok(bytes) => bytes,
-            Err(_) => parse_bytes(&given.extract::<String>()?).map_err(|why| {
-                Fault::new(Class::Usage, "option", format!("memory: {why}"))
-                    .with_remedy("give a number of bytes, or a size such as \"4GiB\"")
-            })?,
-        }),
-    };
+    let asked = memory.map(sizes::parse).transpose()?;
     Ok(memory::budget(asked, rayon::current_num_threads()))
 }
 

@@ -1,20 +1,22 @@
 //! Models to programs, levels and pages.
 
-use std::path::PathBuf;
+mod options;
+mod rehearsal;
 
-use fhe_bytecode::Preprocessing;
+use std::path::{Path, PathBuf};
+
 use fhe_bytecode::codec;
+use fhe_input::InputErrorKind;
 use fhec::cli::parse_relu;
-use fhec::cluster::{ClusterOptions, Method, Order};
 use fhec::import::{self, ImportOptions};
 use fhec::levels::{Format, LevelsOptions, Shown, analyze, render, with_degree};
-use fhec::pipeline::{LayoutChoice, ParamsChoice};
 use fhec::report::{BuildReport, Page, Recorder, precision_bits};
-use fhec::{Calibration, CompileError, Compiled, ImageFile, Model, Observer, Request, Stage};
+use fhec::{Calibration, CompileError, Compiled, ImageFile, Model, Observer, Stage};
 use pyo3::prelude::*;
-use serde::Deserialize;
 
-use crate::fault::{Class, Fault};
+use self::options::{Options, wrong};
+use self::rehearsal::rehearsed;
+use crate::fault::Fault;
 use crate::long::{self, Watch};
 use crate::program::{Build, Program};
 use crate::threads::COMMON;
@@ -26,6 +28,43 @@ pub(crate) enum Given {
     File(PathBuf),
     #[pyo3(transparent)]
     Bytes((String, Vec<u8>)),
+}
+
+/// Calibration inputs from the user: files and folders, or the name and bytes of a file.
+#[derive(FromPyObject)]
+pub(crate) enum Measured {
+    #[pyo3(transparent)]
+    Bytes((String, Vec<u8>)),
+    #[pyo3(transparent)]
+    Paths(Vec<PathBuf>),
+}
+
+impl Measured {
+    fn calibration(self) -> Result<Calibration, CompileError> {
+        match self {
+            Self::Paths(paths) => {
+                let files = fhe_input::files(&paths).map_err(|e| CompileError::Calibration {
+                    name: e.path.display().to_string(),
+                    kind: e.kind,
+                })?;
+                Ok(Calibration::Files(files.iter().map(|path| image(path)).collect::<Result<_, _>>()?))
+            }
+            Self::Bytes((name, bytes)) => Ok(Calibration::Files(vec![ImageFile { name, bytes }])),
+        }
+    }
+}
+
+/// Largest image file that is read.
+const MAX_IMAGE_BYTES: u64 = 512 << 20;
+
+fn image(path: &Path) -> Result<ImageFile, CompileError> {
+    let name = path.display().to_string();
+    let kind = match fhe_host::read_bounded(path, MAX_IMAGE_BYTES) {
+        Ok(bytes) if bytes.len() as u64 <= MAX_IMAGE_BYTES => return Ok(ImageFile { name, bytes }),
+        Ok(_) => InputErrorKind::TooLarge { limit: MAX_IMAGE_BYTES },
+        Err(error) => error.into(),
+    };
+    Err(CompileError::Calibration { name, kind })
 }
 
 impl Given {
@@ -41,84 +80,6 @@ impl Given {
             Self::File(path) => Model::file(path),
             Self::Bytes((name, bytes)) => Ok(Model::onnx(name.clone(), bytes.clone())),
         }
-    }
-}
-
-/// What `fhec.compile` may be asked for; the names are those of the options of `fhec build`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Options {
-    memory: u64,
-    layout: String,
-    sublevels: u32,
-    precision: Option<f64>,
-    headroom: Option<f64>,
-    log_n: Option<u32>,
-    toy: bool,
-    insecure: bool,
-    mean: Vec<f64>,
-    std: Vec<f64>,
-    labels: Vec<String>,
-    relu: Option<String>,
-    cluster: Option<String>,
-    centroids: u32,
-    fuse: bool,
-    redistribute: bool,
-}
-
-fn wrong(option: &str, found: impl std::fmt::Display, wanted: &str) -> Fault {
-    Fault::new(Class::Usage, "option", format!("{option} is {found}"))
-        .with_remedy(format!("{option} is {wanted}"))
-}
-
-impl Options {
-    fn request(&self, models: Vec<Model>, calibration: Calibration) -> Result<Request, Fault> {
-        let layout = match self.layout.as_str() {
-            "auto" => LayoutChoice::Auto,
-            "hw" => LayoutChoice::Hw,
-            "packed" => LayoutChoice::Packed,
-            other => return Err(wrong("layout", format!("{other:?}"), "\"auto\", \"hw\" or \"packed\"")),
-        };
-        let method = match self.cluster.as_deref() {
-            None => None,
-            Some("full") => Some(Method::Full),
-            Some("slice") => Some(Method::Slice),
-            Some(other) => return Err(wrong("cluster", format!("{other:?}"), "None, \"full\" or \"slice\"")),
-        };
-        if !(1..=8).contains(&self.sublevels) {
-            return Err(wrong("sublevels", self.sublevels, "a number from 1 to 8"));
-        }
-        if self.log_n.is_some_and(|log_n| !(5..=17).contains(&log_n)) {
-            return Err(wrong("log_n", self.log_n.unwrap_or_default(), "a number from 5 to 17"));
-        }
-        let relu = self.relu.as_deref().map(parse_relu).transpose();
-        Ok(Request {
-            models,
-            relu: relu.map_err(|why| {
-                wrong("relu", why, "\"quadratic\", or with range and bits \"quadratic,c=2,b=10\"")
-            })?,
-            preprocessing: Preprocessing { mean: self.mean.clone(), std: self.std.clone() },
-            classes: self.labels.clone(),
-            calibration,
-            cluster: method.map(|method| ClusterOptions {
-                method,
-                centroids: self.centroids,
-                seed: 1,
-                order: Order::After,
-            }),
-            fuse: self.fuse,
-            redistribute: self.redistribute,
-            layout,
-            sublevels: self.sublevels,
-            precision: self.precision,
-            params: ParamsChoice::Search,
-            log_n: self.log_n.map(|log_n| log_n..=log_n),
-            toy: self.toy,
-            headroom: self.headroom,
-            insecure: self.insecure,
-            memory: self.memory,
-            ..Request::default()
-        })
     }
 }
 
@@ -149,19 +110,16 @@ impl Observer for Told<'_> {
 /// A compilation as it was asked for.
 fn compiled(
     models: &[Given],
-    calibrate: Option<Vec<(String, Vec<u8>)>>,
-    options: &str,
+    calibrate: Option<Measured>,
+    options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Compiled, Fault> {
-    let options: Options = serde_json::from_str(options)
-        .map_err(|error| Fault::new(Class::Usage, "option", error.to_string()))?;
     let name = models.first().map_or_else(String::new, Given::name);
     let fault = |error: &CompileError| Fault::compile(&name, error);
     let sources =
         models.iter().map(Given::model).collect::<Result<Vec<_>, _>>().map_err(|error| fault(&error))?;
-    let calibration = calibrate.map_or(Calibration::MadeUp, |files| {
-        Calibration::Files(files.into_iter().map(|(name, bytes)| ImageFile { name, bytes }).collect())
-    });
+    let calibration = calibrate.map_or(Ok(Calibration::MadeUp), Measured::calibration);
+    let calibration = calibration.map_err(|error| fault(&error))?;
     fhec::compile(&options.request(sources, calibration)?, observer).map_err(|error| fault(&error))
 }
 
@@ -171,16 +129,17 @@ fn compiled(
 pub(crate) fn compile(
     py: Python<'_>,
     models: Vec<Given>,
-    calibrate: Option<Vec<(String, Vec<u8>)>>,
+    calibrate: Option<Measured>,
     options: String,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Program> {
     long::run(py, &COMMON, progress, move |watch| {
-        let mut told = Told { watch, stage: String::new() };
+        let (options, mut told) = (Options::parse(&options)?, Told { watch, stage: String::new() });
         let compiled = compiled(&models, calibrate, &options, &mut told)?;
         let n_bytes = codec::encode(&compiled.built.program).len();
-        let report = serde_json::to_value(BuildReport::new(&compiled, n_bytes))
-            .map_err(|error| Fault::bug(error.to_string()))?;
+        let mut report = BuildReport::new(&compiled, n_bytes);
+        report.rehearsal = rehearsed(&compiled, &options, watch)?;
+        let report = serde_json::to_value(report).map_err(|error| Fault::bug(error.to_string()))?;
         let built = Build { report, precision_bits: precision_bits(&compiled.built) };
         Ok(Program::new(compiled.built.program, Some(built)))
     })
@@ -192,13 +151,13 @@ pub(crate) fn compile(
 pub(crate) fn report(
     py: Python<'_>,
     models: Vec<Given>,
-    calibrate: Option<Vec<(String, Vec<u8>)>>,
+    calibrate: Option<Measured>,
     options: String,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     long::run(py, &COMMON, progress, move |watch| {
         let mut recorder = Recorder::new(Told { watch, stage: String::new() });
-        let compiled = compiled(&models, calibrate, &options, &mut recorder)?;
+        let compiled = compiled(&models, calibrate, &Options::parse(&options)?, &mut recorder)?;
         let stages = recorder.finish().map_err(|error| Fault::bug(error.to_string()))?;
         let page = Page {
             program: &compiled.built.program,

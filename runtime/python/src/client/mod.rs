@@ -1,27 +1,27 @@
 //! The client's side: a secret key, what it encrypts and what it decrypts.
 
-use std::io::Cursor;
+mod samples;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use fhe_bytecode::Interface as Contract;
 use fhe_ckks::key_request;
-use fhe_client::ClientError;
-use fhe_files::{Ciphertexts as Stored, Expected, decode_ciphertexts, encode_ciphertexts, read_request};
 use fhe_runtime::store;
 use fhe_secret::{SecretKey, SeedSource};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::ciphertexts::Ciphertexts;
-use crate::fault::{Class, Fault};
+use self::samples::{decrypted, encrypted};
+use crate::ciphertexts::{Ciphertexts, bytes_of};
+use crate::fault::Fault;
 use crate::interface::Interface;
 use crate::keys::EvalKeys;
-use crate::long::{self, Watch};
+use crate::long;
 use crate::names::key_name;
 use crate::paths::{Source, wrong_type};
 use crate::program::Program;
-use crate::samples::{array, image_shape, samples, tensors};
+use crate::samples::{array, fit, image_shape, samples};
 use crate::security;
 use crate::threads::COMMON;
 
@@ -50,21 +50,6 @@ fn interface<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Interface>> 
         Err(_) => return Err(wrong_type("interface", given, "an Interface, a Program or a path")),
     };
     Ok(found.downcast_into::<Interface>()?)
-}
-
-impl From<ClientError> for Fault {
-    fn from(error: ClientError) -> Self {
-        let (class, code, remedy) = match &error {
-            ClientError::WrongParameters { .. } => {
-                (Class::Mismatch, "other-parameters", "make keys for this very program")
-            }
-            ClientError::TensorLength { .. } | ClientError::ResultCount { .. } => {
-                (Class::Mismatch, "other-program", "encrypt the input for this very program")
-            }
-            _ => (Class::Data, "not-encodable", "encrypt values that the model was trained on"),
-        };
-        Self::new(class, code, error.to_string()).with_remedy(remedy)
-    }
 }
 
 impl Client {
@@ -166,17 +151,27 @@ impl Client {
         })
     }
 
-    /// Encrypts samples: an array, or the path of a file that `fhe-run encrypt` reads.
+    /// Encrypts samples: an array, or the paths of files and folders that `fhe-run encrypt` reads.
     ///
     /// Arrays are [samples, channels, height, width], or one sample without the first axis; channels may come last where that is
     /// not ambiguous. uint8 are pixels, which get the model's normalization; float32 and float64 are inputs of the model as
     /// they are.
-    fn encrypt(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Ciphertexts> {
-        let given = samples(x, image_shape(self.contract().input_layout().shape()))?;
+    ///
+    /// Args:
+    ///     x: the samples.
+    ///     resize: stretch pictures in files to the model's size, if they have another.
+    ///     any_range: encrypt numbers far outside those that the model was calibrated on, too; scores then mean little.
+    #[pyo3(signature = (x, *, resize=false, any_range=false))]
+    fn encrypt(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        resize: bool,
+        any_range: bool,
+    ) -> PyResult<Ciphertexts> {
+        let given = samples(x, image_shape(self.contract().input_layout().shape()), fit(resize))?;
         let inner = self.inner.clone();
-        long::run(py, &COMMON, None, move |watch| {
-            encrypted(&inner, &tensors(&given, inner.interface())?, watch)
-        })
+        long::run(py, &COMMON, None, move |watch| encrypted(&inner, &given, any_range, watch))
     }
 
     /// Decrypts results to scores: an array of [samples, scores].
@@ -186,6 +181,8 @@ impl Client {
     /// nothing else.
     ///
     /// `request` is what the result has to answer: one that answers another request is refused.
+    ///
+    /// A score where no score of the calibration lay, or that may have wrapped around, gives an `fhec.DoubtWarning`.
     #[pyo3(signature = (result, *, request=None, raw=false))]
     fn decrypt<'py>(
         &self,
@@ -197,9 +194,16 @@ impl Client {
         let bytes = bytes_of("result", result)?;
         let request = request.map(|request| bytes_of("request", request)).transpose()?;
         let inner = self.inner.clone();
-        let rows = long::run(py, &COMMON, None, move |watch| {
+        let answers = long::run(py, &COMMON, None, move |watch| {
             decrypted(&inner, &bytes, request.as_deref(), raw, watch)
         })?;
+        for (i, answer) in answers.iter().enumerate() {
+            for doubt in &answer.doubts {
+                let text = format!("sample {i}: score {} is {}", doubt.index, doubt.kind);
+                py.import("fhec._errors")?.call_method1("doubt", (text,))?;
+            }
+        }
+        let rows: Vec<Vec<f64>> = answers.into_iter().map(|answer| answer.scores).collect();
         array(py, &rows, self.contract().output_layout().shape().len())
     }
 
@@ -224,66 +228,9 @@ impl Client {
     }
 }
 
-/// The bytes of ciphertexts that the user gave.
-fn bytes_of(argument: &str, given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    if let Ok(ciphertexts) = given.downcast::<Ciphertexts>() {
-        return Ok(ciphertexts.get().bytes.clone());
-    }
-    let source =
-        Source::new(given).ok_or_else(|| wrong_type(argument, given, "Ciphertexts, a path or bytes"))?;
-    Ok(source.read(u64::MAX - 1)?)
-}
-
 /// Why a client stays where it is.
 fn secret() -> PyErr {
     PyTypeError::new_err(
         "a Client holds a secret key and is neither pickled nor copied: save the key to a file of its own with Client.save",
     )
-}
-
-fn encrypted(client: &fhe_client::Client, tensors: &[Vec<f64>], watch: &Watch) -> Result<Ciphertexts, Fault> {
-    let (mut seeds, n) = (SeedSource::os(), tensors.len());
-    let samples = tensors
-        .iter()
-        .enumerate()
-        .map(|(i, tensor)| {
-            watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
-            Ok(client.encrypt(tensor, &mut seeds)?.into_iter().map(fhe_files::Stored::Seeded).collect())
-        })
-        .collect::<Result<_, Fault>>()?;
-    let stored = Stored::new(client.key().id(), samples);
-    let mut bytes = Vec::new();
-    encode_ciphertexts(&mut bytes, client.context(), &Expected::input(client.interface()), &stored)
-        .map_err(|error| Fault::format("request", error))?;
-    Ciphertexts::new(bytes, "request")
-}
-
-fn decrypted(
-    client: &fhe_client::Client,
-    bytes: &[u8],
-    request: Option<&[u8]>,
-    raw: bool,
-    watch: &Watch,
-) -> Result<Vec<Vec<f64>>, Fault> {
-    let (context, wanted) = (client.context(), Expected::result(client.interface()));
-    let results = decode_ciphertexts(Cursor::new(bytes), bytes.len() as u64, context, &wanted)
-        .map_err(|error| Fault::format("result", error))?;
-    let (found, expected) = (results.key_id, client.key().id());
-    if found != expected {
-        let kind = fhe_files::FormatError::WrongKey { found, expected };
-        return Err(Fault::format("result", kind));
-    }
-    if let Some(request) = request {
-        let asked = Expected::input(client.interface());
-        let request = read_request(Cursor::new(request), request.len() as u64, context, &asked)
-            .map_err(|error| Fault::format("request", error))?;
-        results.check_answers(&request).map_err(|error| Fault::format("result", error))?;
-    }
-    let n = results.samples.len();
-    let one = |(i, sample): (usize, Vec<fhe_files::Stored>)| {
-        watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
-        let sample: Vec<_> = sample.into_iter().map(|stored| stored.expand(context)).collect();
-        Ok(if raw { client.decrypt_raw(&sample)?.to_vec() } else { client.decrypt(&sample)?.scores })
-    };
-    results.samples.into_iter().enumerate().map(one).collect()
 }

@@ -1,0 +1,96 @@
+//! Samples to ciphertexts, and back.
+
+use std::io::Cursor;
+
+use fhe_client::{Answer, Client, ClientError, prepare, prepare_unchecked};
+use fhe_files::{Ciphertexts as Stored, Expected, decode_ciphertexts, encode_ciphertexts, read_request};
+use fhe_secret::SeedSource;
+
+use crate::ciphertexts::Ciphertexts;
+use crate::fault::{Class, Fault};
+use crate::long::Watch;
+use crate::samples::Given;
+
+/// Every sample, normalized, checked and encrypted.
+pub(super) fn encrypted(
+    client: &Client,
+    given: &Given,
+    any_range: bool,
+    watch: &Watch,
+) -> Result<Ciphertexts, Fault> {
+    let prepare = if any_range { prepare_unchecked } else { prepare };
+    let (mut seeds, n) = (SeedSource::os(), given.len());
+    let samples = (0..n)
+        .map(|i| {
+            watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
+            let tensor = prepare(client.interface(), given.raw(i)?)
+                .map_err(|error| Fault::from(error).about(&given.name(i)).with_fact("sample", i))?;
+            Ok(client.encrypt(&tensor, &mut seeds)?.into_iter().map(fhe_files::Stored::Seeded).collect())
+        })
+        .collect::<Result<_, Fault>>()?;
+    let stored = Stored::new(client.key().id(), samples);
+    let mut bytes = Vec::new();
+    encode_ciphertexts(&mut bytes, client.context(), &Expected::input(client.interface()), &stored)
+        .map_err(|error| Fault::format("request", error))?;
+    Ciphertexts::new(bytes, "request")
+}
+
+/// What every result says, after its key and the request that it answers were checked.
+pub(super) fn decrypted(
+    client: &Client,
+    bytes: &[u8],
+    request: Option<&[u8]>,
+    raw: bool,
+    watch: &Watch,
+) -> Result<Vec<Answer>, Fault> {
+    let (context, wanted) = (client.context(), Expected::result(client.interface()));
+    let results = decode_ciphertexts(Cursor::new(bytes), bytes.len() as u64, context, &wanted)
+        .map_err(|error| Fault::format("result", error))?;
+    let (found, expected) = (results.key_id, client.key().id());
+    if found != expected {
+        let kind = fhe_files::FormatError::WrongKey { found, expected };
+        return Err(Fault::format("result", kind));
+    }
+    if let Some(request) = request {
+        let asked = Expected::input(client.interface());
+        let request = read_request(Cursor::new(request), request.len() as u64, context, &asked)
+            .map_err(|error| Fault::format("request", error))?;
+        results.check_answers(&request).map_err(|error| Fault::format("result", error))?;
+    }
+    let n = results.samples.len();
+    let one = |(i, sample): (usize, Vec<fhe_files::Stored>)| {
+        watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
+        let sample: Vec<_> = sample.into_iter().map(|stored| stored.expand(context)).collect();
+        let every_digit = client.decrypt_raw(&sample)?;
+        let answer = Answer::new(client.interface(), &every_digit);
+        Ok(if raw { Answer { scores: every_digit.to_vec(), ..answer } } else { answer })
+    };
+    results.samples.into_iter().enumerate().map(one).collect()
+}
+
+impl From<ClientError> for Fault {
+    fn from(error: ClientError) -> Self {
+        let (class, code, remedy) = match &error {
+            ClientError::WrongParameters { .. } => {
+                (Class::Mismatch, "other-parameters", "make keys for this very program")
+            }
+            ClientError::TensorLength { .. } | ClientError::ResultCount { .. } => {
+                (Class::Mismatch, "other-program", "encrypt the input for this very program")
+            }
+            ClientError::OutOfRange { .. } => (
+                Class::Data,
+                "out-of-range",
+                "give uint8 from 0 to 255 for pictures, or numbers as the model takes them; any_range=True insists",
+            ),
+            _ => (Class::Data, "not-encodable", "encrypt values that the model was trained on"),
+        };
+        let fault = Self::new(class, code, error.to_string()).with_remedy(remedy);
+        match error {
+            ClientError::OutOfRange { index, value, range } => fault
+                .with_fact("index", index)
+                .with_fact("value", value)
+                .with_fact("wanted", vec![range.low, range.high]),
+            _ => fault,
+        }
+    }
+}
