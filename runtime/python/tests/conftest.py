@@ -51,7 +51,7 @@ def server(program: fhec.Program, keys: fhec.EvalKeys):
 
 def command(name: str) -> str:
     """The path of a command that was built before, or a skip that says so."""
-    path = ROOT / "target" / "release" / name
+    path = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / name
     if not os.access(path, os.X_OK):
         pytest.skip(f"{name} is not built: cargo build --release")
     return str(path)
