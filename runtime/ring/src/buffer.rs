@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use aligned_vec::{AVec, ConstAlign};
 
 /// Bytes that may wait in the pool; beyond that, buffers are freed.
-pub const POOL_BYTES: usize = 1 << 30;
+pub const POOL_BYTES: usize = if cfg!(target_arch = "wasm32") { 1 << 25 } else { 1 << 30 };
 /// Smaller buffers are not worth the lock.
 const MIN_POOLED_WORDS: usize = 1 << 12;
 

@@ -9,7 +9,7 @@ use super::kernels::Instructions;
 use super::modulus::Modulus;
 use super::plain_ntt::PlainNtt;
 use super::scalar::{Conversion, End};
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_feature = "relaxed-simd"))]
 use super::simd;
 use super::words::Held;
 
@@ -21,6 +21,8 @@ pub(super) enum Engine {
     Four(simd::FmaNtt<simd::Avx2>),
     #[cfg(target_arch = "x86_64")]
     Eight(simd::FmaNtt<simd::Avx512>),
+    #[cfg(target_feature = "relaxed-simd")]
+    Two(simd::FmaNtt<simd::Relaxed>),
 }
 
 impl Engine {
@@ -39,6 +41,17 @@ impl Engine {
             }
             _ => {}
         }
+        #[cfg(target_feature = "relaxed-simd")]
+        if let Some(s) = simd::Relaxed::detect()
+            && q.value() < simd::FMA_PRIME_BOUND
+            && n >= simd::FmaNtt::<simd::Relaxed>::MIN_SIZE
+        {
+            return Self::Two(simd::FmaNtt::new(s, q, n, root));
+        }
+        // Its products are calls there, ours are not.
+        #[cfg(target_arch = "wasm32")]
+        return Self::Plain(PlainNtt::new(q, n, root));
+        #[cfg(not(target_arch = "wasm32"))]
         Self::library(q, n, root).unwrap_or_else(|| Self::Plain(PlainNtt::new(q, n, root)))
     }
 
@@ -69,6 +82,8 @@ impl Engine {
             Self::Four(_) => "avx2-fma",
             #[cfg(target_arch = "x86_64")]
             Self::Eight(_) => "avx512-fma",
+            #[cfg(target_feature = "relaxed-simd")]
+            Self::Two(_) => "wasm-fma",
         }
     }
 
@@ -81,6 +96,8 @@ impl Engine {
             Self::Four(plan) => plan.forward(buf),
             #[cfg(target_arch = "x86_64")]
             Self::Eight(plan) => plan.forward(buf),
+            #[cfg(target_feature = "relaxed-simd")]
+            Self::Two(plan) => plan.forward(buf),
         }
     }
 
@@ -92,6 +109,8 @@ impl Engine {
             Self::Four(plan) => plan.forward_f64(out, coeffs, held),
             #[cfg(target_arch = "x86_64")]
             Self::Eight(plan) => plan.forward_f64(out, coeffs, held),
+            #[cfg(target_feature = "relaxed-simd")]
+            Self::Two(plan) => plan.forward_f64(out, coeffs, held),
         }
         true
     }
@@ -104,6 +123,8 @@ impl Engine {
             Self::Four(plan) => Some(plan.piece()),
             #[cfg(target_arch = "x86_64")]
             Self::Eight(plan) => Some(plan.piece()),
+            #[cfg(target_feature = "relaxed-simd")]
+            Self::Two(plan) => Some(plan.piece()),
         }
     }
 
@@ -120,6 +141,8 @@ impl Engine {
             Self::Four(plan) => plan.begin_converted(out, from, ahead),
             #[cfg(target_arch = "x86_64")]
             Self::Eight(plan) => plan.begin_converted(out, from, ahead),
+            #[cfg(target_feature = "relaxed-simd")]
+            Self::Two(plan) => plan.begin_converted(out, from, ahead),
         }
         true
     }
@@ -132,6 +155,8 @@ impl Engine {
             Self::Four(plan) => plan.finish_piece(i, piece, end, ahead),
             #[cfg(target_arch = "x86_64")]
             Self::Eight(plan) => plan.finish_piece(i, piece, end, ahead),
+            #[cfg(target_feature = "relaxed-simd")]
+            Self::Two(plan) => plan.finish_piece(i, piece, end, ahead),
         }
     }
 
@@ -144,6 +169,8 @@ impl Engine {
             Self::Four(plan) => plan.inverse(buf, values, factor),
             #[cfg(target_arch = "x86_64")]
             Self::Eight(plan) => plan.inverse(buf, values, factor),
+            #[cfg(target_feature = "relaxed-simd")]
+            Self::Two(plan) => plan.inverse(buf, values, factor),
         }
     }
 }

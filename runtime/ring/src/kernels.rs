@@ -39,6 +39,8 @@ pub struct Kernels {
     modulus: Modulus,
     #[cfg(target_arch = "x86_64")]
     fma: Option<simd::FmaPointwise>,
+    #[cfg(target_feature = "relaxed-simd")]
+    relaxed: Option<simd::Relaxed>,
 }
 
 impl Kernels {
@@ -53,6 +55,9 @@ impl Kernels {
                 let integer = simd::Ifma::detect().filter(|_| instructions == Instructions::Best);
                 simd::FmaPointwise::new(width, integer, modulus)
             }),
+            #[cfg(target_feature = "relaxed-simd")]
+            relaxed: simd::Relaxed::detect()
+                .filter(|_| instructions != Instructions::Scalar && modulus.value() < simd::FMA_PRIME_BOUND),
         }
     }
 
@@ -99,6 +104,10 @@ impl Kernels {
         if let Some(fma) = &self.fma {
             return fma.mul_into(out, a, b);
         }
+        #[cfg(target_feature = "relaxed-simd")]
+        if let Some(s) = self.relaxed {
+            return simd::mul_into(s, self.modulus, out, a, b);
+        }
         scalar::mul_into(self.modulus, out, a, b);
     }
 
@@ -125,6 +134,10 @@ impl Kernels {
         #[cfg(target_arch = "x86_64")]
         if let Some(fma) = &self.fma {
             return fma.mul_scalar_assign(a, w);
+        }
+        #[cfg(target_feature = "relaxed-simd")]
+        if let Some(s) = self.relaxed {
+            return simd::mul_scalar_assign(s, self.modulus, a, w);
         }
         scalar::mul_scalar_assign(self.modulus, a, w);
     }
@@ -190,6 +203,10 @@ impl Kernels {
         #[cfg(target_arch = "x86_64")]
         if let Some(fma) = &self.fma {
             return fma.reduce_f64(out, x);
+        }
+        #[cfg(target_feature = "relaxed-simd")]
+        if let Some(s) = self.relaxed {
+            return simd::reduce_f64(s, self.modulus, out, x);
         }
         scalar::reduce_f64(self.modulus, out, x);
     }

@@ -62,9 +62,9 @@ impl Modulus {
         // The quotient of the high halves is at most two below floor(x / q).
         let (x1, x0) = ((x >> 64) as u64, x as u64);
         let (b1, b0) = ((self.barrett >> 64) as u64, self.barrett as u64);
-        let low = (u128::from(x0) * u128::from(b0)) >> 64;
-        let mid = u128::from(x0) * u128::from(b1);
-        let mid2 = u128::from(x1) * u128::from(b0);
+        let low = product(x0, b0) >> 64;
+        let mid = product(x0, b1);
+        let mid2 = product(x1, b0);
         let carry = (low + u128::from(mid as u64) + u128::from(mid2 as u64)) >> 64;
         let quotient = x1
             .wrapping_mul(b1)
@@ -103,7 +103,7 @@ impl Modulus {
     /// a·b for a, b in [0, q).
     #[inline(always)]
     pub fn mul(self, a: u64, b: u64) -> u64 {
-        self.reduce_u128(u128::from(a) * u128::from(b))
+        self.reduce_u128(product(a, b))
     }
 
     /// base^exponent for base in [0, q).
@@ -132,7 +132,7 @@ impl Modulus {
     /// a·w for any word a; output in [0, q).
     #[inline(always)]
     pub fn mul_shoup(self, a: u64, w: ShoupConstant) -> u64 {
-        let q = ((u128::from(a) * u128::from(w.quotient)) >> 64) as u64;
+        let q = (product(a, w.quotient) >> 64) as u64;
         self.reduce_once(a.wrapping_mul(w.value).wrapping_sub(q.wrapping_mul(self.value)))
     }
 
@@ -141,6 +141,25 @@ impl Modulus {
     pub fn center(self, a: u64) -> i64 {
         if a > self.value / 2 { a as i64 - self.value as i64 } else { a as i64 }
     }
+}
+
+/// a·b.
+#[cfg(not(target_arch = "wasm32"))]
+#[inline(always)]
+fn product(a: u64, b: u64) -> u128 {
+    u128::from(a) * u128::from(b)
+}
+
+/// a·b by halves: there is no such instruction, and without this every product is a call.
+#[cfg(target_arch = "wasm32")]
+#[inline(always)]
+fn product(a: u64, b: u64) -> u128 {
+    const LOW: u64 = u32::MAX as u64;
+    let (a1, a0, b1, b0) = (a >> 32, a & LOW, b >> 32, b & LOW);
+    let mid = a1 * b0 + ((a0 * b0) >> 32);
+    let mid2 = a0 * b1 + (mid & LOW);
+    let high = a1 * b1 + (mid >> 32) + (mid2 >> 32);
+    u128::from(high) << 64 | u128::from(a.wrapping_mul(b))
 }
 
 impl ShoupConstant {

@@ -51,6 +51,13 @@ pub struct Poly<F> {
     form: PhantomData<fn() -> F>,
 }
 
+/// The residues of all towers.
+impl<F> AsRef<[u64]> for Poly<F> {
+    fn as_ref(&self) -> &[u64] {
+        &self.data
+    }
+}
+
 impl<F> Clone for Poly<F> {
     fn clone(&self) -> Self {
         Self { n: self.n, basis: self.basis, data: self.data.clone(), form: PhantomData }

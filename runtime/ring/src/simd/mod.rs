@@ -12,11 +12,13 @@
 mod center;
 #[cfg(target_arch = "x86_64")]
 mod dot;
+#[cfg(any(target_arch = "x86_64", target_feature = "relaxed-simd"))]
+mod elementwise;
 #[cfg(target_arch = "x86_64")]
 mod factors;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_feature = "relaxed-simd"))]
 mod lanes;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_feature = "relaxed-simd"))]
 mod ntt;
 #[cfg(target_arch = "x86_64")]
 mod packed;
@@ -24,7 +26,7 @@ mod packed;
 mod permute;
 #[cfg(target_arch = "x86_64")]
 mod pointwise;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_feature = "relaxed-simd"))]
 mod prime;
 #[cfg(target_arch = "x86_64")]
 mod shared;
@@ -32,9 +34,13 @@ mod width;
 
 #[cfg(target_arch = "x86_64")]
 pub use center::center;
+#[cfg(target_feature = "relaxed-simd")]
+pub(crate) use elementwise::{mul_into, mul_scalar_assign, reduce_f64};
+#[cfg(target_feature = "relaxed-simd")]
+pub use lanes::Relaxed;
 #[cfg(target_arch = "x86_64")]
 pub use lanes::{Avx2, Avx512, Ifma};
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_feature = "relaxed-simd"))]
 pub use ntt::FmaNtt;
 #[cfg(target_arch = "x86_64")]
 pub use permute::{permute_blocks, permute_strips};

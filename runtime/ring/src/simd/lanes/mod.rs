@@ -4,13 +4,23 @@
 //! use the instructions behind it. Kernels are written once, generic over it, so all widths give the same bits
 //! by construction. Methods are inlined into [`Lanes::run`], whose body has the CPU features.
 
+#[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
 mod ifma;
+#[cfg(target_arch = "wasm32")]
+mod relaxed;
 
+#[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
+#[cfg(target_arch = "x86_64")]
 pub use ifma::Ifma;
+#[cfg(target_arch = "wasm32")]
+pub use relaxed::Relaxed;
 
 /// A vector width.
 pub trait Lanes: Copy + std::fmt::Debug + Send + Sync + 'static {
@@ -104,6 +114,7 @@ pub(super) fn bits_mut(x: &mut [f64]) -> &mut [u64] {
 pub(super) const LINE: usize = 64;
 
 /// Asks for the cache lines of entry `i`, which may lie past the end, to have them in the first cache.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn prefetch<T>(x: &[T], i: usize) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -134,8 +145,9 @@ impl Soon {
     /// Asks for the next lines, also past the end.
     #[inline(always)]
     pub(super) fn ask<const LINES: usize>(&mut self) {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        #[cfg(target_arch = "x86_64")]
         for _ in 0..LINES {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
             // SAFETY: every x86-64 CPU has the instruction, and it reads nothing: any address will do.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(self.next.cast()) }
             self.next = self.next.wrapping_add(self.step);
