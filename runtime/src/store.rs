@@ -107,13 +107,13 @@ pub fn generate_evaluation_keys(
 ) -> Result<(), FileError> {
     write_atomically(path, Content::New, |file| {
         let mut writer = EvaluationKeysWriter::new(file, context, secret.id(), request)?;
-        for (done, (key_use, level)) in request.iter().enumerate() {
-            let key =
-                secret.evaluation_key(context, (key_use, level), seeds).map_err(std::io::Error::other)?;
-            writer.write(key_use, &key)?;
+        for (done, wanted) in request.iter().enumerate() {
+            let digits = secret.key_digits(context, wanted, seeds).map_err(std::io::Error::other)?;
+            writer.write(context, wanted, digits.seed(), digits)?;
             progress((done + 1) as f64 / request.len() as f64);
         }
-        Ok(writer.finish()?)
+        writer.finish()?;
+        Ok(())
     })
 }
 

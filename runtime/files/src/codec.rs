@@ -29,6 +29,11 @@ impl<W: Write> BodyWriter<W> {
         Self { inner, hasher: blake3::Hasher::new(), written: 0 }
     }
 
+    /// What is written to.
+    pub fn inner_mut(&mut self) -> &mut W {
+        &mut self.inner
+    }
+
     /// Writes bytes as they are.
     ///
     /// # Errors

@@ -23,9 +23,8 @@ const ENTRY_BYTES: u64 = 4 + 2;
 const SEED_BYTES: u64 = 32;
 
 /// Writes evaluation keys one at a time, so that only one has to be in memory.
-pub struct EvaluationKeysWriter<'c, W: Write> {
+pub struct EvaluationKeysWriter<W: Write> {
     writer: BodyWriter<W>,
-    context: &'c Context,
     rest: VecDeque<(KeyUse, Level)>,
 }
 
@@ -36,12 +35,12 @@ pub fn evaluation_keys_len(params: &Params, levels: impl IntoIterator<Item = Lev
     HEADER_LEN as u64 + COUNT_BYTES + sizes.sum::<u64>() + TRAILER
 }
 
-impl<'c, W: Write> EvaluationKeysWriter<'c, W> {
+impl<W: Write> EvaluationKeysWriter<W> {
     /// Begins a file of the keys of `request`, which belong to the secret key `id`.
     ///
     /// # Errors
     /// If `to` cannot be written.
-    pub fn new(to: W, context: &'c Context, id: KeyId, request: &KeyRequest) -> Result<Self, FormatError> {
+    pub fn new(to: W, context: &Context, id: KeyId, request: &KeyRequest) -> Result<Self, FormatError> {
         let mut writer = BodyWriter::new(to);
         Header::of(Kind::EvaluationKeys, context.params(), id).write(&mut writer)?;
         writer.count(request.len())?;
@@ -49,32 +48,47 @@ impl<'c, W: Write> EvaluationKeysWriter<'c, W> {
             writer.u32(code(context, key_use)?)?;
             writer.u16(level.0)?;
         }
-        let rest = request.iter().collect();
-        Ok(Self { writer, context, rest })
+        Ok(Self { writer, rest: request.iter().collect() })
     }
 
-    /// Writes the next key; keys come in the order of the request.
+    /// Writes the next key, one digit after the other; keys come in the order of the request.
     ///
     /// # Errors
     /// If it is another key than the next, or cannot be written.
-    pub fn write(&mut self, key_use: KeyUse, key: &KeySwitchKey) -> Result<(), FormatError> {
+    pub fn write<D: AsRef<[u64]>>(
+        &mut self,
+        context: &Context,
+        (key_use, level): (KeyUse, Level),
+        seed: PublicSeed,
+        digits: impl IntoIterator<Item = D>,
+    ) -> Result<(), FormatError> {
         match self.rest.pop_front() {
-            Some(next) if next == (key_use, key.level()) => {}
-            _ => return Err(FormatError::KeyNotAsked { key_use, level: key.level() }),
+            Some(next) if next == (key_use, level) => {}
+            _ => return Err(FormatError::KeyNotAsked { key_use, level }),
         }
-        self.writer.bytes(&key.seed().0)?;
-        let moduli = self.context.params().key_primes(key.level());
-        key.residues().try_for_each(|digit| self.writer.poly(&digit, &moduli))
+        self.writer.bytes(&seed.0)?;
+        let moduli = context.params().key_primes(level);
+        digits.into_iter().try_for_each(|digit| self.writer.poly(digit.as_ref(), &moduli))
+    }
+
+    /// The key to be written next; none at the end.
+    pub fn next_key(&self) -> Option<(KeyUse, Level)> {
+        self.rest.front().copied()
+    }
+
+    /// What is written to.
+    pub fn inner_mut(&mut self) -> &mut W {
+        self.writer.inner_mut()
     }
 
     /// Ends the file.
     ///
     /// # Errors
     /// If a key is missing, or the end cannot be written.
-    pub fn finish(self) -> Result<(), FormatError> {
-        match self.rest.front() {
-            Some(&(key_use, level)) => Err(FormatError::KeyMissing { key_use, level }),
-            None => self.writer.finish().map(drop),
+    pub fn finish(self) -> Result<W, FormatError> {
+        match self.next_key() {
+            Some((key_use, level)) => Err(FormatError::KeyMissing { key_use, level }),
+            None => self.writer.finish(),
         }
     }
 }
@@ -91,8 +105,10 @@ pub fn encode_evaluation_keys(
     let mut request = KeyRequest::default();
     keys.iter().for_each(|(key_use, key)| request.add(key_use, key.level()));
     let mut writer = EvaluationKeysWriter::new(to, context, keys.id(), &request)?;
-    keys.iter().try_for_each(|(key_use, key)| writer.write(key_use, key))?;
-    writer.finish()
+    for (key_use, key) in keys.iter() {
+        writer.write(context, (key_use, key.level()), *key.seed(), key.residues())?;
+    }
+    writer.finish().map(drop)
 }
 
 /// Reads keys for the parameters of `context` from a file of `len` bytes.

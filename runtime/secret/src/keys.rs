@@ -1,47 +1,46 @@
-//! Making evaluation keys.
-//!
-//! A key-switching key from s' to s at level l has one pair (bⱼ, aⱼ) per digit: bⱼ = eⱼ - aⱼ·s + P·gⱼ·s'; see
-//! [`fhe_ckks::KeySwitchKey`] for what it is.
+//! Making evaluation keys, whole ([`fhe_ckks::KeySwitchKey`]) or as the digits that a file holds ([`KeyDigits`]).
 
 use std::collections::BTreeMap;
 
 use fhe_bytecode::Level;
 use fhe_ckks::{
-    CkksError, Context, EvaluationKeys, GaloisKeys, KeyRequest, KeySwitchKey, KeyUse, PublicSeed, RelinKey,
-    Rotation,
+    CkksError, Context, EvaluationKeys, GaloisKeys, KeyRequest, KeySwitchKey, KeyUse, RelinKey, Rotation,
 };
-use fhe_ring::{NttForm, PackedPoly, Poly};
-use zeroize::Zeroize;
+use fhe_ring::PackedPoly;
 
-use super::random::{PrivateSeed, SeedSource, small_poly};
+use super::digits::KeyDigits;
+use super::random::SeedSource;
 use super::secret_key::SecretKey;
 
 impl SecretKey {
-    /// One fresh evaluation key usable up to `level`, for writing keys to a file as they are made.
-    ///
-    /// The key for an automorphism σ switches from s to σ⁻¹(s), so that the permutation is applied once, after the key
-    /// switch, instead of to every digit before it.
+    /// One fresh evaluation key usable up to `level`.
     ///
     /// # Errors
     /// When the level does not exist or the operating system has no randomness.
     pub fn evaluation_key(
         &self,
         context: &Context,
-        (key_use, level): (KeyUse, Level),
+        wanted: (KeyUse, Level),
         seeds: &mut SeedSource,
     ) -> Result<KeySwitchKey, CkksError> {
-        let (public, private) = (seeds.public()?, seeds.private()?);
-        match key_use {
-            KeyUse::Relinearize => {
-                let squared = self.squared(context);
-                switching_key(context, level, &squared.0, self.ntt(), public, &private)
-            }
-            KeyUse::Move(automorphism) => {
-                let inverse = context.automorphism(automorphism.inverse_galois_element(context.ring().n()));
-                let to = self.permuted(context, &inverse);
-                switching_key(context, level, self.ntt(), &to.0, public, &private)
-            }
-        }
+        let mut digits = self.key_digits(context, wanted, seeds)?;
+        let (level, seed, ring) = (digits.level(), digits.seed(), context.ring());
+        let pairs = std::iter::from_fn(|| digits.next_pair());
+        let (b, a) = pairs.map(|(b, a)| (PackedPoly::new(ring, &b), PackedPoly::new(ring, &a))).unzip();
+        Ok(KeySwitchKey::from_halves(level, seed, b, a))
+    }
+
+    /// The digits of one fresh evaluation key usable up to `level`, for writing keys as they are made.
+    ///
+    /// # Errors
+    /// As [`SecretKey::evaluation_key`].
+    pub fn key_digits<'k>(
+        &'k self,
+        context: &'k Context,
+        wanted: (KeyUse, Level),
+        seeds: &mut SeedSource,
+    ) -> Result<KeyDigits<'k>, CkksError> {
+        KeyDigits::new(self, context, wanted, seeds)
     }
 
     /// Every key of `request`.
@@ -93,42 +92,4 @@ impl SecretKey {
         }
         Ok(GaloisKeys::from_parts(self.id(), keys))
     }
-}
-
-/// A key that switches from `from` to `to`.
-fn switching_key(
-    context: &Context,
-    level: Level,
-    from: &Poly<NttForm>,
-    to: &Poly<NttForm>,
-    public: PublicSeed,
-    private: &PrivateSeed,
-) -> Result<KeySwitchKey, CkksError> {
-    context.check_level(level)?;
-    let ring = context.ring();
-    let (params, basis) = (context.params(), context.held_basis(level));
-    let held = params.held(level);
-    let (b, a) = params
-        .key_digits(level)
-        .iter()
-        .map(|&digit| {
-            let a = public.uniform_poly(context, basis, digit as u64);
-            let mut b = small_poly(context, basis, &private.error(ring.n(), digit as u64));
-            ring.for_each_tower(&mut b, |tower, i, b| {
-                // Secrets span all primes, keys only those of their levels.
-                let all = ring.tower_index(basis, i);
-                let mut product = vec![0; ring.n()];
-                tower.kernels.mul_into(&mut product, a.tower(i), to.tower(all));
-                tower.kernels.sub_assign(b, &product);
-                if held.get(i).is_some_and(|&tower| params.digit_of(tower) == digit) {
-                    product.copy_from_slice(from.tower(all));
-                    tower.kernels.mul_scalar_assign(&mut product, context.p(all));
-                    tower.kernels.add_assign(b, &product);
-                }
-                product.zeroize();
-            });
-            (PackedPoly::new(ring, &b), PackedPoly::new(ring, &a))
-        })
-        .unzip();
-    Ok(KeySwitchKey::from_halves(level, public, b, a))
 }

@@ -30,11 +30,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod digits;
 mod encrypt;
 mod keys;
 mod random;
 mod secret_key;
 
+pub use digits::KeyDigits;
 pub use random::SeedSource;
 pub use secret_key::SecretKey;
 

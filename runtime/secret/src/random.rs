@@ -11,11 +11,13 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, RngCore, SeedableRng};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use fhe_ckks::{CkksError, Context, PublicSeed};
+use super::secret_key::SecretKey;
+use fhe_ckks::{CkksError, Context, Galois, KeyRequest, KeyUse, PublicSeed};
 use fhe_ring::{Basis, Coeff, NttForm, Poly};
 
 const SECRET: &str = "fhec 1 ternary secret";
 const ERROR: &str = "fhec 1 encryption error";
+const KEYS: &str = "fhec 1 seeds of evaluation keys from their secret key";
 
 /// Bits on each side of the centered binomial error; its variance is half of that.
 const BINOMIAL_BITS: u32 = 21;
@@ -46,6 +48,25 @@ impl SeedSource {
 
     /// Seeds from a generator: whoever can repeat it has every secret that is made with them. No tool does this.
     pub fn from_rng(rng: impl CryptoRng + Send + Sync + 'static) -> Self {
+        Self(Source::Rng(Box::new(rng)))
+    }
+
+    /// Seeds of the evaluation keys of `request`, from the secret key itself: the same request gives the same keys, so that
+    /// sending them can go on where it stopped, after anything. Every other request, also of another program, has seeds that
+    /// have nothing to do with these: two keys with one seed would give the secret away.
+    pub fn of_keys(context: &Context, secret: &SecretKey, request: &KeyRequest) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(KEYS);
+        let coeffs: Zeroizing<Vec<u8>> = Zeroizing::new(secret.coeffs().iter().map(|&c| c as u8).collect());
+        hasher.update(&coeffs).update(&secret.id().0).update(&context.params().fingerprint().0);
+        for (key_use, level) in request.iter() {
+            let steps = match key_use {
+                KeyUse::Relinearize => 0,
+                KeyUse::Move(Galois::Rotation(rotation)) => rotation.steps() as u64,
+                KeyUse::Move(Galois::Conjugation) => u64::MAX,
+            };
+            hasher.update(&steps.to_le_bytes()).update(&level.0.to_le_bytes());
+        }
+        let rng = ChaCha20Rng::from_seed(*hasher.finalize().as_bytes());
         Self(Source::Rng(Box::new(rng)))
     }
 

@@ -5,6 +5,7 @@ mod known;
 mod linear;
 mod noise;
 mod operations;
+mod seeds;
 
 use std::sync::Arc;
 
