@@ -15,6 +15,7 @@ mod error;
 mod inputs;
 mod resolution;
 mod secret_key_file;
+mod security;
 #[cfg(test)]
 #[path = "../../files/src/testing.rs"]
 mod testing;
@@ -25,3 +26,4 @@ pub use error::ClientError;
 pub use inputs::{check_range, prepare, prepare_unchecked};
 pub use resolution::{DEVIATIONS, Resolution, noise_floor};
 pub use secret_key_file::{decode_secret_key, encode_secret_key, secret_key_len};
+pub use security::insecurity;

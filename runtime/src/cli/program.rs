@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fhe_bytecode::codec::{DEFAULT_LIMIT, DecodeError, decode, read_interface};
 use fhe_bytecode::{CheckedProgram, Interface, Params};
+pub use fhe_client::insecurity;
 
 use super::complain;
 use super::error::CliError;
@@ -71,19 +72,4 @@ fn check_security(path: &Path, params: &Params, insecure_flag: bool) -> Result<(
         Some(reason) if !insecure_flag => Err(CliError::Insecure { path: path.to_path_buf(), reason }),
         _ => Ok(()),
     }
-}
-
-/// Why parameters are below the bar, if they are.
-pub fn insecurity(params: &Params) -> Option<String> {
-    if params.is_secure() {
-        return None;
-    }
-    Some(match params.security_cap() {
-        None => format!("INSECURE: a toy ring of degree 2^{} protects nothing", params.log_n()),
-        Some(cap) => format!(
-            "INSECURE: log2(PQ) = {:.1} exceeds the 128-bit bound of {cap} at N = 2^{}",
-            params.log2_pq(),
-            params.log_n()
-        ),
-    })
 }
