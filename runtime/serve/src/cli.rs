@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use fhe_host::{parse_bytes, show_bytes};
 
+use crate::http::PageSource;
 use crate::ids::Owner;
 use crate::limits::Limits;
 use crate::logs;
@@ -25,6 +26,7 @@ use crate::tokens::{Quota, Tokens, now};
     after_help = "\
 Examples:
   fhe-serve run model.fhebc                               on this machine, without tokens
+  fhe-serve run model.fhebc --page=target/web             with a page to draw and ask (cargo xtask web)
   fhe-serve token add clinic --store data                 who may use the server
   fhe-serve run model.fhebc --store data --memory 16GiB --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
 
@@ -80,9 +82,9 @@ struct Run {
     /// Serve programs whose parameters are below 128 bits of security
     #[arg(long)]
     insecure: bool,
-    /// Serve the page in this folder at /
-    #[arg(long, value_name = "FOLDER")]
-    page: Option<PathBuf>,
+    /// Serve the client for browsers at /, or the page in this folder
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true)]
+    page: Option<Option<PathBuf>>,
     #[command(flatten)]
     limits: LimitArgs,
     /// How the log looks
@@ -229,7 +231,7 @@ fn run(args: &Run) -> Result<(), Box<dyn Error>> {
         tls: args.tls_cert.clone().zip(args.tls_key.clone()),
         behind_proxy: args.behind_proxy,
         allow_insecure: args.insecure,
-        page: args.page.clone(),
+        page: args.page.clone().map(|folder| folder.map_or(PageSource::Own, PageSource::Folder)),
         limits: args.limits.limits(),
     };
     // Requests are little work beside evaluations, which have threads of their own.

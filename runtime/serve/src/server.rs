@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::access::Access;
 use crate::catalog::{Catalog, CatalogError};
-use crate::http::{App, Page, router};
+use crate::http::{App, Page, PageSource, router};
 use crate::jobs::{Evaluator, Jobs, Setup};
 use crate::limits::Limits;
 use crate::memory::Ledger;
@@ -57,8 +57,8 @@ pub struct Options {
     pub behind_proxy: bool,
     /// Whether programs below the security bar are served.
     pub allow_insecure: bool,
-    /// Folder of a page to serve.
-    pub page: Option<PathBuf>,
+    /// A page to serve.
+    pub page: Option<PageSource>,
     /// The bounds.
     pub limits: Limits,
 }
@@ -89,10 +89,10 @@ pub enum ServerError {
     #[error("{0} can be reached from other machines: give --tls-cert and --tls-key, or say --behind-proxy")]
     Plain(SocketAddr),
     /// The page.
-    #[error("{}: {cause}", path.display())]
+    #[error("{source_of}: {cause}")]
     Page {
-        /// Its folder.
-        path: PathBuf,
+        /// Where it comes from.
+        source_of: PageSource,
         /// What is wrong.
         #[source]
         cause: io::Error,
@@ -145,9 +145,9 @@ impl Server {
             return Err(ServerError::Open(options.listen));
         }
         let page = match &options.page {
-            Some(path) => {
-                Some(Page::load(path).map_err(|cause| ServerError::Page { path: path.clone(), cause })?)
-            }
+            Some(source) => Some(
+                Page::of(source).map_err(|cause| ServerError::Page { source_of: source.clone(), cause })?,
+            ),
             None => None,
         };
         let Options { memory, n_workers, limits, .. } = *options;

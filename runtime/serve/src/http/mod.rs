@@ -32,7 +32,7 @@ use crate::store::Store;
 use crate::uploads::Uploads;
 
 pub use openapi::document;
-pub use page::Page;
+pub use page::{Page, PageSource};
 pub use refusal::Refusal;
 
 /// Everything that requests need.

@@ -102,8 +102,8 @@ fn a_page_is_served_under_a_strict_policy() {
     std::fs::create_dir(&page).unwrap();
     std::fs::write(page.join("index.html"), "<!doctype html>").unwrap();
     std::fs::write(page.join("client.wasm"), b"\0asm").unwrap();
-    let server =
-        start(&fhe_serve::server::Options { page: Some(page), ..options(&folder.path().join("store")) });
+    let page = Some(fhe_serve::http::PageSource::Folder(page));
+    let server = start(&fhe_serve::server::Options { page, ..options(&folder.path().join("store")) });
     assert_eq!(server.get("/").expect(307, "").header("location"), Some("/page/"));
     let index = server.get("/page/").expect(200, "");
     let policy = index.header("content-security-policy").unwrap();
@@ -112,6 +112,9 @@ fn a_page_is_served_under_a_strict_policy() {
         server.get("/page/client.wasm").expect(200, "").header("content-type"),
         Some("application/wasm")
     );
+    let packed =
+        server.send("GET", "/page/client.wasm", &[("Accept-Encoding", "br, gzip")], b"").expect(200, "");
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
     server.get("/page/../tokens.json").expect(404, "no-such-file");
     server.get("/page/%2e%2e%2ftokens.json").expect(404, "no-such-file");
 }
