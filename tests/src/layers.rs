@@ -29,6 +29,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("fhe-diagnostics", &["fhe-bytecode", "fhe-host", "fhe-input"]),
     ("fhe-serve", &["fhe-bytecode", "fhe-ckks", "fhe-files", "fhe-host", "fhe-machine"]),
     ("fhe-fixed-seeds", &["fhe-secret"]),
+    ("fhec-web", &["fhe-bytecode", "fhe-ckks", "fhe-client", "fhe-files", "fhe-secret"]),
     ("fhec-ir", &[]),
     ("fhec-passes", &["fhec-ir"]),
     ("fhec", &["fhe-bytecode", "fhe-diagnostics", "fhe-host", "fhe-input", "fhec-ir", "fhec-passes"]),

@@ -15,6 +15,7 @@ mod lab;
 mod python;
 mod slow;
 mod tidy;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;
@@ -55,6 +56,8 @@ enum Command {
     Slow(slow::Args),
     /// Check the tree itself: layers, citations, links, paths, dependencies, fixtures, widths
     Tidy,
+    /// Build the client of a browser and its page
+    Web(web::Args),
     /// Measure speed
     Bench(lab::Args),
     /// Write the networks of the level tables as ONNX files
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Python(args) => python::run(&args),
         Command::Slow(args) => slow::run(&args),
         Command::Tidy => tidy::run(),
+        Command::Web(args) => web::run(&args),
         Command::Bench(args) => lab::run("bench", &args),
         Command::Models(args) => lab::run("models", &args),
         Command::Sweep(args) => lab::run("sweep", &args),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::workspace;
+use crate::{web, workspace};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -11,6 +11,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
+    // What the tests in a browser are about; without its tools it says so, and so do they.
+    web::run(&web::Args::default())?;
     let mut command = vec!["test", "--release", "--workspace"];
     command.extend(args.filter.as_deref());
     // One at a time: some take most of the memory.

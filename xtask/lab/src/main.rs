@@ -32,7 +32,7 @@ enum Command {
     Models(models::Args),
     /// Bring the command pages up to date
     Pages,
-    /// Take docs/report.png anew (needs Chromium)
+    /// Take docs/report.png and docs/browser.png anew (needs Chromium and `cargo xtask web`)
     Picture,
     /// Accuracy against time of clustered models and ensembles, as CSV and SVG
     Sweep(sweep::Args),

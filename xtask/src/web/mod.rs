@@ -1,0 +1,136 @@
+//! `cargo xtask web`: the client of a browser and its page, as one folder that any server of files can serve.
+//!
+//! The module is built twice from one source: with the relaxed vectors of WebAssembly, and without any. The page takes the
+//! first one that the browser runs; both give the same bits.
+
+mod bindgen;
+mod toolchain;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::{lab, workspace};
+use toolchain::Toolchain;
+
+const CRATE: &str = "fhec-web";
+const FOLDER: &str = "runtime/web";
+/// Parts of the page that are served as they are.
+const PARTS: [&str; 2] = ["module", "page"];
+/// Most bytes of a module on its way to a browser.
+const LIMIT: u64 = 400_000;
+
+/// A build of the module: its file, and what the compiler is told beyond the usual.
+struct Variant {
+    name: &'static str,
+    flags: &'static str,
+}
+
+const VARIANTS: [Variant; 2] = [
+    Variant { name: "fhec_web_relaxed", flags: "-Ctarget-feature=+simd128,+relaxed-simd" },
+    Variant { name: "fhec_web", flags: "" },
+];
+
+#[derive(Debug, Default, clap::Args)]
+#[command(after_help = "Examples:
+  cargo xtask web                      writes target/web, for fhe-serve run … --page=target/web
+  cargo xtask web --embed              builds an fhe-serve that has the page in itself: --page alone serves it
+
+The compiler's own wasm32 target is used if it is there or rustup can add it; otherwise Debian's rustc-web, which apt-get
+downloads and which is unpacked under target/wasm-tools. Nothing is installed system-wide.")]
+pub(crate) struct Args {
+    /// Build fhe-serve with the page in it, too
+    #[arg(long)]
+    embed: bool,
+    /// Fail where the tools cannot be had, instead of skipping
+    #[arg(long)]
+    strict: bool,
+}
+
+pub(crate) fn run(args: &Args) -> io::Result<()> {
+    let tools = lab::target().join("wasm-tools");
+    let found = Toolchain::find(&tools).and_then(|rust| Ok((rust, bindgen::find(&tools)?)));
+    let (toolchain, bindgen) = match found {
+        Ok(found) => found,
+        Err(why) if args.strict => return Err(io::Error::other(why)),
+        Err(why) => {
+            println!("SKIPPED: the client of a browser was not built: {why}");
+            return Ok(());
+        }
+    };
+    println!("compiler: {toolchain}");
+    let out = lab::target().join("web");
+    // Nothing of an earlier build stays.
+    let _ = fs::remove_dir_all(&out);
+    fs::create_dir_all(&out)?;
+    for variant in &VARIANTS {
+        let module = build(&toolchain, variant)?;
+        bind(&bindgen, &module, variant, &out)?;
+        report(&out.join(format!("{}.wasm", variant.name)))?;
+    }
+    for part in PARTS {
+        for entry in fs::read_dir(workspace::root().join(FOLDER).join(part))? {
+            let entry = entry?;
+            fs::copy(entry.path(), out.join(entry.file_name()))?;
+        }
+    }
+    println!("{}", out.display());
+    if args.embed {
+        let folder = out.display().to_string();
+        let build =
+            ["build", "--release", "--workspace", "--bin", "fhe-serve", "--features", "fhe-serve/page"];
+        workspace::run("cargo", &build, &[("FHE_SERVE_PAGE", &folder)])?;
+    }
+    Ok(())
+}
+
+/// Compiles the module; gives its file.
+fn build(toolchain: &Toolchain, variant: &Variant) -> io::Result<PathBuf> {
+    let target = lab::target().join("wasm");
+    let folder = target.display().to_string();
+    let flags = format!("--cfg getrandom_backend=\"wasm_js\" {}", variant.flags);
+    let mut env = toolchain.env();
+    env.push(("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS".to_owned(), flags.trim().to_owned()));
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let args = ["build", "--locked", "--profile", "web", "-p", CRATE, "--lib", "--target", toolchain::TARGET];
+    workspace::run("cargo", &[&args[..], &["--target-dir", &folder]].concat(), &env)?;
+    Ok(target.join(toolchain::TARGET).join("web").join("fhec_web.wasm"))
+}
+
+/// Makes the JavaScript beside a module, which must be the same for all of them.
+fn bind(bindgen: &Path, module: &Path, variant: &Variant, out: &Path) -> io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (to, from) = (folder.path().display().to_string(), module.display().to_string());
+    let args = ["--target", "web", "--remove-name-section", "--remove-producers-section"];
+    let names = ["--out-name", "fhec_web", "--out-dir", &to, &from];
+    workspace::run(&bindgen.display().to_string(), &[&args[..], &names].concat(), &[])?;
+    fs::copy(folder.path().join("fhec_web_bg.wasm"), out.join(format!("{}.wasm", variant.name)))?;
+    for name in ["fhec_web.js", "fhec_web.d.ts"] {
+        let (made, kept) = (fs::read(folder.path().join(name))?, out.join(name));
+        match fs::read(&kept) {
+            Ok(before) if before != made => {
+                return Err(io::Error::other(format!("{name} is not the same for all modules")));
+            }
+            _ => fs::write(kept, made)?,
+        }
+    }
+    Ok(())
+}
+
+/// Says how large a module is, as it is and compressed, and refuses one that is too large.
+fn report(module: &Path) -> io::Result<()> {
+    let whole = fs::metadata(module)?.len();
+    let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let gzip = Command::new("gzip").arg("-9c").arg(module).stderr(Stdio::null()).output();
+    let Some(packed) = gzip.ok().filter(|done| done.status.success()).map(|done| done.stdout.len() as u64)
+    else {
+        println!("{name}: {whole} bytes (there is no gzip to say how many compressed)");
+        return Ok(());
+    };
+    println!("{name}: {whole} bytes, {packed} compressed");
+    match packed > LIMIT {
+        true => Err(io::Error::other(format!("{name} has {packed} bytes compressed, more than {LIMIT}"))),
+        false => Ok(()),
+    }
+}
