@@ -33,3 +33,13 @@ fn hostile_names_do_nothing() {
     let page = page_of(folder.path(), &hostile_model(), &["--toy"]);
     browser.run("report.mjs", &json!({ "page": page, "hostile": HOSTILE }));
 }
+
+#[test]
+#[ignore = "needs Chromium; run with cargo xtask slow"]
+fn the_first_screen_has_the_figures_on_a_phone_a_tablet_and_a_desk() {
+    let Some(browser) = Browser::required() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let model = std::fs::read(common::repository("onnx-models/lenet-mnist-0.onnx")).unwrap();
+    let page = page_of(folder.path(), &model, &["--calibrate", &common::repository("examples/digits")]);
+    browser.run("widths.mjs", &json!({ "page": page }));
+}
