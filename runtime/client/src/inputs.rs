@@ -28,21 +28,51 @@ pub fn prepare_unchecked(interface: &Interface, raw: Raw<'_>) -> Result<Vec<f64>
     }
 }
 
-/// Refuses a number that lies outside the calibrated inputs by more than their own spread.
+/// The number of an input that lies furthest outside those that the model was calibrated on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outside {
+    /// Its position in the input.
+    pub index: usize,
+    /// The number.
+    pub value: f64,
+    /// What the model was calibrated on.
+    pub range: Interval,
+}
+
+impl Outside {
+    /// The worst number of an input; nothing where all are such as the model was calibrated on, or nobody knows.
+    pub fn of(interface: &Interface, tensor: &[f64]) -> Option<Self> {
+        let range = interface.input().range?;
+        let worst = |value: &(usize, f64)| distance(value.1, range);
+        let all = tensor.iter().copied().enumerate();
+        let (index, value) = all.max_by(|a, b| worst(a).total_cmp(&worst(b)))?;
+        (distance(value, range) > 0.0).then_some(Self { index, value, range })
+    }
+
+    /// Whether it lies outside by more than the calibrated numbers are apart.
+    pub fn is_far(&self) -> bool {
+        distance(self.value, self.range) > (self.range.high - self.range.low).max(f64::MIN_POSITIVE)
+    }
+}
+
+impl std::fmt::Display for Outside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "value {} is {}, outside the calibrated inputs {}", self.index, self.value, self.range)
+    }
+}
+
+/// How far a number lies outside; what is no number lies furthest.
+fn distance(value: f64, range: Interval) -> f64 {
+    if value.is_nan() { f64::INFINITY } else { (range.low - value).max(value - range.high) }
+}
+
+/// Refuses an input with a number that lies outside the calibrated ones by more than these are apart.
 ///
 /// # Errors
 /// The number that is furthest outside, where it is, and what the model expects.
 pub fn check_range(interface: &Interface, tensor: &[f64]) -> Result<(), ClientError> {
-    let Some(range) = interface.input().range else { return Ok(()) };
-    let spread = (range.high - range.low).max(f64::MIN_POSITIVE);
-    let near = Interval { low: range.low - spread, high: range.high + spread };
-    let distance = |value: f64| match value.is_nan() {
-        true => f64::INFINITY,
-        false => (near.low - value).max(value - near.high),
-    };
-    let worst = (0..tensor.len()).max_by(|&a, &b| distance(tensor[a]).total_cmp(&distance(tensor[b])));
-    match worst.map(|index| (index, tensor[index])) {
-        Some((index, value)) if distance(value) > 0.0 => Err(ClientError::OutOfRange { index, value, range }),
-        _ => Ok(()),
+    match Outside::of(interface, tensor).filter(Outside::is_far) {
+        Some(Outside { index, value, range }) => Err(ClientError::OutOfRange { index, value, range }),
+        None => Ok(()),
     }
 }

@@ -12,8 +12,9 @@ use super::error::CliError;
 use super::program::Program;
 use super::progress::Bar;
 use super::run::{memory_budget, note_memory, report_profile};
+use super::samples::{self, UNJUDGED, is_for};
 use super::show::pretty;
-use super::{print, samples};
+use super::{complain, print};
 use crate::trial::Trial;
 
 /// Measures evaluations of one input under fresh keys.
@@ -29,9 +30,7 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     let (mut seconds, mut first_seconds, mut max_abs_error) = (Vec::new(), None, 0f64);
     let (mut layers, mut core_seconds) = (Vec::new(), Vec::new());
     let bound = program.checked.spec().prediction.max_abs_error;
-    // A made-up picture is unlike those that the bound was measured on.
-    let is_judged = args.sample.input.is_some();
-    let mut deviation = None;
+    let (mut is_judged, mut deviation) = (true, None);
     for run in 0..n_evaluations {
         let bar = Bar::new(&format!("run {} of {n_evaluations}", run + 1), quiet);
         let began = processor_seconds();
@@ -40,9 +39,8 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
         drop(bar);
         first_seconds.get_or_insert(outcome.eval_seconds);
         max_abs_error = max_abs_error.max(outcome.max_abs_error());
-        if is_judged {
-            deviation = deviation.or(outcome.judge(bound).err().map(|cause| (run, cause)));
-        }
+        is_judged = is_judged && is_for(&program.interface, &sample, &outcome);
+        deviation = deviation.or(outcome.judge(bound).err().map(|cause| (run, cause)));
         if run >= args.warmup as usize {
             seconds.push(outcome.eval_seconds);
             core_seconds.extend(spent);
@@ -87,12 +85,10 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
             peak_rss_bytes().map_or("unknown".to_owned(), show_bytes),
         )),
     }?;
-    if !is_judged && !quiet {
-        eprintln!(
-            "note: the error of a made-up picture is not judged; give an input like those the model was trained on"
-        );
+    if !is_judged {
+        complain(UNJUDGED);
     }
-    match deviation {
+    match deviation.filter(|_| is_judged) {
         None => Ok(()),
         Some((run, cause)) => Err(CliError::Deviates {
             what: format!("run {} of {n_evaluations} is not right", run + 1),

@@ -28,7 +28,6 @@ use fhe_bytecode::text::harmless_lines;
 use fhe_diagnostics::{chain, complain, remedy};
 
 use self::args::{Cli, Command, TextFormat};
-pub use self::demo::{DemoReport, run_demo};
 pub use self::error::CliError;
 pub use self::profile::to_json as profile_json;
 pub use self::program::insecurity;

@@ -21,6 +21,9 @@ pub(crate) struct Prediction {
     /// Scores that are not to be trusted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubted>,
+    /// The number of the input that the model was not calibrated on, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_input: Option<String>,
     /// The true class, if the input file told it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
@@ -71,6 +74,7 @@ impl Prediction {
             confidence: answer.confidence,
             undecided: answer.is_undecided,
             doubts: doubts.collect(),
+            outside_input: None,
             expected: None,
         }
     }
@@ -88,11 +92,24 @@ impl Prediction {
         if self.undecided && self.confidence.is_some() {
             lines.push("undecided: another class is within the error".to_owned());
         }
-        lines.extend(
-            self.doubts.iter().map(|d| format!("doubtful: the score of {} is {}", d.label, d.reason)),
-        );
+        lines.extend(self.doubtful().iter().map(|words| format!("doubtful: {words}")));
+        lines.extend(self.outside_input.iter().map(|outside| format!("doubtful: {outside}")));
         lines.extend(self.expected.iter().map(|expected| format!("true class: {expected}")));
         lines.join("\n")
+    }
+
+    /// What is wrong with scores, those with the same fault together.
+    pub(crate) fn doubtful(&self) -> Vec<String> {
+        let words = |doubts: &[Doubted]| {
+            let labels: Vec<&str> = doubts.iter().map(|d| d.label.as_str()).collect();
+            match labels[..] {
+                [label] => format!("the score of {label} is {}", doubts[0].reason),
+                _ => format!("the scores of {} are {}", labels.join(", "), doubts[0].reason),
+            }
+        };
+        let mut sorted = self.doubts.clone();
+        sorted.sort_by_key(|d| d.doubt);
+        sorted.chunk_by(|a, b| a.doubt == b.doubt).map(words).collect()
     }
 
     /// A table of rank, class and score.

@@ -4,20 +4,26 @@ use std::path::Path;
 
 use fhe_bytecode::Interface;
 use fhe_bytecode::text::harmless;
-use fhe_client::{prepare, prepare_unchecked};
+use fhe_client::{Answer, Outside, prepare, prepare_unchecked};
 use fhe_input::{Fit, ImageShape, InputError, files, read_samples_fitted};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use zeroize::Zeroizing;
 
 use super::args::{InputArgs, SampleArgs};
+use super::complain;
 use super::error::CliError;
+use crate::trial::Outcome;
 
 /// One input, its name and, if its file tells it, its true class.
 pub(crate) struct Sample {
     pub tensor: Zeroizing<Vec<f64>>,
     pub label: Option<usize>,
     pub name: String,
+    /// Whether it is from a file, not made up.
+    pub is_given: bool,
+    /// Its number furthest outside the calibrated ones, if there is one.
+    pub outside: Option<Outside>,
 }
 
 /// The selected samples of all given files and folders, and how many these hold.
@@ -29,7 +35,21 @@ pub(crate) fn load(interface: &Interface, args: &InputArgs) -> Result<(Vec<Sampl
         all.extend(samples);
         n_found += n;
     }
+    warn_outside(&all);
     Ok((all, n_found))
+}
+
+/// Says which inputs have numbers that the model was not calibrated on.
+fn warn_outside(samples: &[Sample]) {
+    let mut outside = samples.iter().filter_map(|sample| Some((&sample.name, sample.outside?)));
+    if let Some((name, worst)) = outside.next() {
+        complain(&format!(
+            "warning: {} of {} input(s) have numbers that the model was not calibrated on, so the error bound is not for them; \
+             {name}: {worst}",
+            outside.count() + 1,
+            samples.len()
+        ));
+    }
 }
 
 /// How samples are read.
@@ -43,18 +63,18 @@ fn fit(resize: bool) -> Fit {
     if resize { Fit::Resize } else { Fit::Exact }
 }
 
-/// One sample of a file, or a random one if there is no file.
+/// One sample of a file, or a made-up one if there is no file.
 pub(crate) fn load_one(interface: &Interface, args: &SampleArgs) -> Result<Sample, CliError> {
     let index = args.index;
     match args.input.as_deref() {
-        None => Ok(Sample {
-            tensor: Zeroizing::new(random_tensor(interface)),
-            label: None,
-            name: "random".to_owned(),
-        }),
+        None => {
+            let (tensor, name) = (Zeroizing::new(made_up(interface)), "random".to_owned());
+            Ok(Sample { tensor, label: None, name, is_given: false, outside: None })
+        }
         Some(path) => {
             let how = How { fit: fit(args.resize), any_range: args.any_range };
             let (mut samples, _) = load_file(interface, path, index..index.saturating_add(1), how)?;
+            warn_outside(&samples);
             Ok(samples.remove(0))
         }
     }
@@ -76,20 +96,35 @@ fn load_file(
         let tensor =
             prepare(interface, raw).map_err(|cause| CliError::Sample { path: path.into(), cause })?;
         let name = if samples.len() > 1 { format!("{file}#{index}") } else { file.clone() };
-        Ok(Sample { tensor: Zeroizing::new(tensor), label: samples.label(index), name })
+        let tensor = Zeroizing::new(tensor);
+        let outside = Outside::of(interface, &tensor);
+        Ok(Sample { tensor, label: samples.label(index), name, is_given: true, outside })
     };
     // The first error ends it, so a range far beyond the file costs nothing.
     Ok((range.map(sample).collect::<Result<_, CliError>>()?, samples.len()))
 }
 
-/// Uniform pixels, preprocessed; the same ones every time.
-fn random_tensor(interface: &Interface) -> Vec<f64> {
+/// What is said of a made-up input with scores that no calibrated input had.
+pub(crate) const UNJUDGED: &str = "note: the error of this made-up input is not judged, because its scores lie outside the calibrated ones; \
+     give an input like those the model was trained on";
+
+/// Whether the bound is for an evaluation: for all inputs that are given, and for made-up ones with scores as in calibration.
+pub(crate) fn is_for(interface: &Interface, sample: &Sample, outcome: &Outcome) -> bool {
+    sample.is_given || Answer::new(interface, &outcome.decrypted).doubts.is_empty()
+}
+
+/// Noise between the smallest and the largest number that the program was calibrated on, the same every time: the bound of a
+/// program covers it. Where nobody knows these numbers, uniform pixels.
+fn made_up(interface: &Interface) -> Vec<f64> {
     let shape = interface.input_layout().shape();
     let area = shape.height as usize * shape.width as usize;
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let value = |i: usize| {
-        let pixel = f64::from(rng.next_u32()) / f64::from(u32::MAX);
-        interface.input().preprocessing.value(i / area.max(1), pixel)
+        let part = f64::from(rng.next_u32()) / f64::from(u32::MAX);
+        match interface.input().range {
+            Some(range) => range.low + part * (range.high - range.low),
+            None => interface.input().preprocessing.value(i / area.max(1), part),
+        }
     };
     (0..shape.len()).map(value).collect()
 }

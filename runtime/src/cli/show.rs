@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fhe_bytecode::Interface;
-use fhe_client::{Answer, Resolution, label};
+use fhe_client::{Answer, Outside, Resolution, label};
 use fhe_host::{Content, Text};
 
 use super::args::{ResultFormat, ShowArgs};
@@ -32,6 +32,8 @@ pub(crate) struct Shown<'a> {
     pub label: Option<usize>,
     /// Name of the sample.
     pub name: Option<&'a str>,
+    /// A number of the input that the model was not calibrated on, where the input is known.
+    pub outside: Option<Outside>,
 }
 
 /// Shows or writes the results of all inputs.
@@ -45,9 +47,8 @@ pub(crate) fn show(interface: &Interface, all: &[Shown<'_>], args: &ShowArgs) ->
     let predictions = predictions(interface, all, args.scores.then_some(args.top));
     if args.raw && args.format != ResultFormat::Json {
         // Rows of numbers have no place for them.
-        let doubts = predictions.iter().enumerate().flat_map(|(i, p)| p.doubts.iter().map(move |d| (i, d)));
-        for (i, doubt) in doubts {
-            complain(&format!("warning: result {i}: the score of {} is {}", doubt.label, doubt.reason));
+        for (i, prediction) in predictions.iter().enumerate() {
+            prediction.doubtful().iter().for_each(|words| complain(&format!("warning: result {i}: {words}")));
         }
     }
     let scores = || -> Vec<Vec<f64>> { all.iter().map(|shown| shown.raw.to_vec()).collect() };
@@ -90,6 +91,7 @@ pub(crate) fn predictions(interface: &Interface, all: &[Shown<'_>], n_top: Optio
         let mut prediction = Prediction::new(interface, &Answer::new(interface, shown.raw), n_top);
         prediction.expected = shown.label.map(|class| label(interface, class));
         prediction.name = shown.name.map(str::to_owned);
+        prediction.outside_input = shown.outside.map(|outside| outside.to_string());
         prediction
     };
     all.iter().map(one).collect()

@@ -101,9 +101,10 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
     let names = named.iter().map(|input| input.name.clone()).collect();
     let ciphertexts = Ciphertexts { names, ..Ciphertexts::new(client.key().id(), samples) };
     store::write_ciphertexts(&args.output, &context, &Expected::input(&program.interface), &ciphertexts)?;
+    let n_outside = inputs.iter().filter(|input| input.outside.is_some()).count();
     let rest = if n_found > n_samples { " (--index chooses)" } else { "" };
     let words = format!("{}: {n_samples} of {n_found} sample(s) encrypted{rest}", args.output.display());
-    let fields = json!({ "output": args.output, "inputs": n_samples, "samples": n_found, "key": client.key().id().to_string() });
+    let fields = json!({ "output": args.output, "inputs": n_samples, "samples": n_found, "outside_range": n_outside, "key": client.key().id().to_string() });
     sum_up(args.summary.format, quiet, &words, &fields)
 }
 
@@ -241,7 +242,12 @@ pub(crate) fn decrypt(args: &Decrypt, quiet: bool) -> Result<(), CliError> {
     let shown: Vec<_> = scores
         .iter()
         .enumerate()
-        .map(|(i, raw)| show::Shown { raw, label: None, name: names.get(i).map(String::as_str) })
+        .map(|(i, raw)| show::Shown {
+            raw,
+            label: None,
+            name: names.get(i).map(String::as_str),
+            outside: None,
+        })
         .collect();
     show::show(&program.interface, &shown, &args.show)
 }

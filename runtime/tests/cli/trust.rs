@@ -89,13 +89,44 @@ fn inputs_far_outside_are_refused_unless_insisted_on() {
 }
 
 #[test]
+fn inputs_a_little_outside_are_told() {
+    let encrypt = "encrypt toy.fhebc in.csv --secret-key me.key -o in.ct";
+    let infer = "infer toy.fhebc in.csv --insecure --format json";
+    for (end, is_told) in [(0.6, true), (5.0, false)] {
+        let folder = changed(|spec| spec.input.range = Some(Interval { low: -end, high: end }));
+        let said = stderr(&folder, encrypt);
+        assert_eq!(said.contains("numbers that the model was not calibrated on"), is_told, "{said}");
+        let shown = json(&folder.ok(infer));
+        assert_eq!(shown["predictions"][0]["outside_input"].is_string(), is_told, "{shown}");
+    }
+}
+
+#[test]
+fn made_up_input_with_scores_of_its_own_is_not_judged() {
+    let bench = "bench toy.fhebc --insecure --runs 1 --warmup 0 --format json";
+    let wrong = |range: Interval| {
+        changed(move |spec| {
+            spec.output.range = Some(range);
+            spec.prediction.max_abs_error = 1e-12;
+        })
+    };
+    let elsewhere = wrong(Interval { low: 90.0, high: 91.0 });
+    assert!(json(&elsewhere.ok(bench))["is_right"].is_null());
+    assert!(stderr(&elsewhere, bench).contains("is not judged"));
+    assert!(stderr(&elsewhere, "demo toy.fhebc --insecure").contains("is not judged"));
+    let here = wrong(Interval { low: -1e3, high: 1e3 });
+    here.fails(bench, 1, "the program promises at most");
+    here.fails("demo toy.fhebc --insecure", 1, "the program promises at most");
+}
+
+#[test]
 fn scores_outside_the_calibrated_ones_are_marked_in_every_format() {
     let folder = changed(|spec| spec.output.range = Some(Interval { low: 90.0, high: 91.0 })).with_result();
     let args = "decrypt toy.fhebc out.ct --secret-key me.key";
-    assert!(folder.ok(args).contains("is outside the calibrated scores [90, 91]"));
+    assert!(folder.ok(args).contains("are outside the calibrated scores [90, 91]"));
     assert!(folder.ok(&format!("{args} --scores")).contains("(doubtful)"));
     let raw = format!("{args} --raw --format npy --result raw.npy");
-    assert!(stderr(&folder, &raw).contains("is outside the calibrated scores"));
+    assert!(stderr(&folder, &raw).contains("are outside the calibrated scores"));
     let shown = json(&folder.ok(&format!("{args} --format json")));
     assert_eq!(shown["predictions"][0]["doubts"][0]["doubt"], "outside-calibration");
 }

@@ -77,6 +77,11 @@ impl<'a> ClearProgram<'a> {
         Self { program, maps, plains }
     }
 
+    /// The program.
+    pub fn program(&self) -> &'a CheckedProgram {
+        self.program
+    }
+
     /// Evaluates one input, in (channel, y, x) order, already preprocessed; every member gets it. The result
     /// is in (member, channel, y, x) order.
     ///

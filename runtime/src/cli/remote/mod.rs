@@ -61,7 +61,12 @@ pub(crate) fn remote(args: &Remote, quiet: bool) -> Result<(), CliError> {
         scores.push(job::evaluate(&server, &program, &client, &input.tensor, &title, quiet)?);
     }
     let shown: Vec<_> = (scores.iter().zip(&inputs))
-        .map(|(raw, input)| show::Shown { raw, label: input.label, name: Some(&input.name) })
+        .map(|(raw, input)| show::Shown {
+            raw,
+            label: input.label,
+            name: Some(&input.name),
+            outside: input.outside,
+        })
         .collect();
     show::show(&interface, &shown, &args.show)
 }
