@@ -8,6 +8,9 @@
 //! A channel whose leading coefficient is tiny beside the others would get terms as large as their ratio, next to channels
 //! with terms of about one: no plaintext holds both. There α is larger than the range, so that its operand is smaller.
 //!
+//! A polynomial that is not monic, since a leading coefficient is zero in some channel, takes α^i into its coefficients and
+//! gives nothing to the layer after. That is done where powers of its operand would be too large to compute with.
+//!
 //! Before: verified graph with recorded ranges. After: same outputs, never deeper; operands of monic polynomials lie in
 //! about [-1, 1] per channel.
 
@@ -26,6 +29,9 @@ const NAME: &str = "equalize-channels";
 /// A channel is never stretched beyond this part of the widest one: a range that is tiny on a few calibration inputs may
 /// be larger on the next.
 const NARROWEST: f64 = 1e-3;
+
+/// Largest power of an operand that is left as it is.
+const LARGEST_POWER: f64 = 65536.0;
 
 /// Largest term of a polynomial whose operand has range one, if a larger α can make it so.
 const LARGEST_TERM: f64 = 64.0;
@@ -51,6 +57,9 @@ impl Pass for EqualizeChannels {
                 cx.count("without a range", 1);
                 continue;
             };
+            if !is_monic(graph, id) && !has_large_powers(graph, id, &alpha) {
+                continue;
+            }
             let mut trial = graph.clone();
             apply(&mut trial, id, &alpha)?;
             let deeper = depths(&trial).total() > depth;
@@ -66,16 +75,29 @@ impl Pass for EqualizeChannels {
     }
 }
 
-/// Monic polynomials of degree two or more, last first, so that a factor that goes forward meets settled scales.
+/// Polynomials of degree two or more, last first, so that a factor that goes forward meets settled scales.
 fn find(graph: &Graph) -> Vec<NodeId> {
-    let is_monic = |id: &NodeId| match graph.op(*id) {
-        Op::Poly { coeffs } => {
-            let c = Small::of(graph, *coeffs);
-            c.rows() > 2 && c.row(c.rows() - 1).is_all(1.0)
-        }
-        _ => false,
-    };
-    graph.topo_order().into_iter().rev().filter(is_monic).collect()
+    let is_curved = |id: &NodeId| coefficients(graph, *id).is_some_and(|c| c.rows() > 2);
+    graph.topo_order().into_iter().rev().filter(is_curved).collect()
+}
+
+fn coefficients(graph: &Graph, id: NodeId) -> Option<Small> {
+    match graph.op(id) {
+        Op::Poly { coeffs } => Some(Small::of(graph, *coeffs)),
+        _ => None,
+    }
+}
+
+/// Whether every channel of a polynomial has one as its leading coefficient.
+fn is_monic(graph: &Graph, id: NodeId) -> bool {
+    coefficients(graph, id).is_some_and(|c| c.row(c.rows() - 1).is_all(1.0))
+}
+
+/// Whether operands of these sizes have powers too large to compute with.
+fn has_large_powers(graph: &Graph, id: NodeId, sizes: &Small) -> bool {
+    let degree = coefficients(graph, id).map_or(0, |c| c.rows() - 1);
+    let widest = sizes.members().iter().flat_map(|m| m.iter().copied()).fold(0.0, f64::max);
+    widest.powi(degree as i32) > LARGEST_POWER
 }
 
 /// The largest absolute value of every channel of the operand, or more where a term of the polynomial would be too large.
@@ -88,9 +110,11 @@ fn alpha(graph: &Graph, id: NodeId) -> Option<Small> {
     if !widest.is_normal() {
         return None;
     }
+    let is_monic = is_monic(graph, id);
     let channel = |(i, &width): (usize, &f64)| {
         let width = width.max(widest * NARROWEST);
-        least_alpha(&c, i, widths.len(), width).max(width)
+        let least = if is_monic { least_alpha(&c, i, widths.len(), width) } else { 0.0 };
+        least.max(width)
     };
     Some(Small::vector(widths.iter().enumerate().map(channel).collect()))
 }
@@ -111,6 +135,12 @@ fn apply(graph: &mut Graph, id: NodeId, alpha: &Small) -> Result<(), ShapeError>
     let Op::Poly { coeffs } = *graph.op(id) else { unreachable!("candidates are polynomials") };
     let c = Small::of(graph, coeffs);
     let degree = c.rows() - 1;
+    if !is_monic(graph, id) {
+        let row = |i: usize| c.row(i).zip(alpha, |c, a| if c == 0.0 { 0.0 } else { c * a.powi(i as i32) });
+        let coeffs = Small::stack(&(0..=degree).map(row).collect::<Vec<_>>()).store(graph);
+        graph.set_op(id, Op::Poly { coeffs }, NAME)?;
+        return pull_scale(graph, (id, 0), &alpha.map(f64::recip), NAME);
+    }
     let row = |i: usize| {
         c.row(i).zip(alpha, |c, a| if c == 0.0 { 0.0 } else { c * a.powi(i as i32 - degree as i32) })
     };
