@@ -10,7 +10,7 @@ use fhec_ir::Verified;
 use crate::cluster::{self, ClusterOptions, Clustering, Order};
 use crate::emit::Labels;
 use crate::lower::{self, Circuit};
-use crate::measure::Stats;
+use crate::measure::{Stats, strays};
 use crate::report::program_text;
 use crate::schedule::{Schedule, Scheduled};
 use crate::search::{self, Front};
@@ -60,16 +60,13 @@ pub enum LayoutChoice {
 
 /// What the values of a circuit are measured on.
 #[derive(Clone, Copy)]
-pub(crate) enum Measured<'a> {
-    /// Inputs that nobody vouches for: those that lead far away from the others do not count.
-    MadeUp(&'a [Vec<f64>]),
-    /// The user's inputs: every one counts.
-    Real {
-        /// Some of them, for what is a mean.
-        probes: &'a [Vec<f64>],
-        /// All of them, for what is a maximum.
-        all: &'a dyn Inputs,
-    },
+pub(crate) struct Measured<'a> {
+    /// Some inputs, for what is a mean.
+    pub(crate) probes: &'a [Vec<f64>],
+    /// All of them, for what is a maximum.
+    pub(crate) all: &'a dyn Inputs,
+    /// Numbers that inputs may have, whether some of these have them or not.
+    pub(crate) range: Option<[f64; 2]>,
 }
 
 /// A program with the stages it came from.
@@ -127,16 +124,15 @@ impl Prepared {
             return Err(BuildError::Empty { depth, sublevels });
         }
         timed.judge()?;
-        let stats = match measured {
-            Measured::MadeUp(inputs) => Stats::measure_typical(&circuit, inputs),
-            Measured::Real { probes, all } => {
-                Stats::measure(&circuit, probes).and_then(|stats| stats.widened(&circuit, all, progress))
-            }
-        };
+        let Measured { probes, all, range } = measured;
+        let stats = Stats::measure(&circuit, probes).and_then(|stats| stats.widened(&circuit, all, progress));
         let stats = stats.map_err(|overflow| BuildError::Overflow {
             layer: circuit.value(overflow.value).name.clone(),
             size: overflow.size,
         })?;
+        let stats = range.into_iter().fold(stats, |stats, range| stats.with_input_range(&circuit, range));
+        let stray = strays(probes, stats.extent.input);
+        let stats = stats.covering(&circuit, &stray);
         if let Some(size) = stats.vanishing_result() {
             return Err(BuildError::Vanish { size });
         }
@@ -146,6 +142,11 @@ impl Prepared {
     /// The circuit.
     pub(crate) fn circuit(&self) -> &Circuit {
         self.timed.circuit()
+    }
+
+    /// How far the best result is ahead of the next, input by input; nothing where only samples were looked at.
+    pub(crate) fn leads(&self) -> &[f64] {
+        &self.stats.leads
     }
 
     /// Places, schedules and emits the circuit.

@@ -81,7 +81,8 @@ pub(super) fn summary(report: &BuildReport, path: &Path) -> String {
 
 /// What the program does to the inputs it was calibrated on: what these were, and everything that is not as it should be.
 pub(super) fn self_check(check: &SelfCheck) -> Vec<String> {
-    let Summary { samples, changed_classes, near_samples, wrapped_samples, .. } = &check.summary;
+    let SelfCheck { inputs, summary, .. } = check;
+    let Summary { samples, changed_classes, near_samples, wrapped_samples, .. } = summary;
     let (what, remedy) = match check.is_real {
         true => ("calibration images", "ask for more with `--precision`"),
         false => {
@@ -90,7 +91,11 @@ pub(super) fn self_check(check: &SelfCheck) -> Vec<String> {
     };
     let mut lines = Vec::new();
     match check.is_real {
-        true => lines.push(format!("note: values were measured on all {samples} {what}")),
+        true if samples < inputs => lines.push(format!(
+            "note: values were measured on all {inputs} {what}, noise was simulated on {samples}; \
+             the classes of the others are ahead by more than 1.5 error bounds"
+        )),
+        true => lines.push(format!("note: values were measured on all {inputs} {what}")),
         false => lines.push(
             "note: values were measured on made-up pictures; `--calibrate IMAGES` measures them on real ones"
                 .to_owned(),
@@ -98,12 +103,12 @@ pub(super) fn self_check(check: &SelfCheck) -> Vec<String> {
     }
     if *changed_classes > 0 {
         lines.push(format!(
-            "warning: simulated noise changes the class of {changed_classes} of {samples} {what}; {remedy}"
+            "warning: simulated noise changes the class of {changed_classes} of {inputs} {what}; {remedy}"
         ));
     }
     if let (true, Some(Fullest { layer, bits_left })) = (*near_samples > 0, &check.summary.fullest) {
         lines.push(format!(
-            "warning: {near_samples} of {samples} {what} come within one bit of a modulus, {wrapped_samples} of them wrap around: \
+            "warning: {near_samples} of {inputs} {what} come within one bit of a modulus, {wrapped_samples} of them wrap around: \
              layer {layer} has {bits_left:.1} bits left"
         ));
     }

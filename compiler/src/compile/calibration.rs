@@ -7,7 +7,7 @@ use std::path::Path;
 
 use fhe_bytecode::Preprocessing;
 use fhe_input::{ImageShape, InputErrorKind, Samples, decode_samples};
-use fhec_ir::{Graph, Shape, eval};
+use fhec_ir::{Graph, NodeId, Shape, eval};
 
 use super::CompileError;
 use crate::measure::{LARGEST, made_up_inputs};
@@ -17,6 +17,8 @@ use crate::simulate::Inputs;
 /// Inputs that the passes balance channels on, and that the sensitivity of the results is measured on: means that settle
 /// quickly. Ranges and classes are those of all inputs.
 const PROBED: usize = 16;
+/// Made-up inputs whose scores are larger than so many times the median are left out.
+const WILD: f64 = 4.0;
 
 /// What values and errors are measured on.
 #[derive(Clone, Debug, Default)]
@@ -107,6 +109,35 @@ impl CalibrationSet {
         Ok(set)
     }
 
+    /// Made-up inputs without those that lead far away from the others: a polynomial answers what it was not trained for with
+    /// numbers that no image leads to. Where most of them lead out of all bounds they all stay, and the model is refused.
+    pub(super) fn typical(mut self, graph: &Graph) -> Self {
+        if self.is_real {
+            return self;
+        }
+        let inputs: Vec<Vec<f64>> = (0..self.len()).map(|i| self.input(i)).collect();
+        let scores: Vec<f64> =
+            inputs.iter().map(|input| Reach::new(graph, input).map_or(0.0, |reach| reach.score)).collect();
+        let mut sorted = scores.clone();
+        sorted.sort_by(f64::total_cmp);
+        let median = sorted[sorted.len() / 2];
+        if median.is_finite() {
+            let kept = inputs.into_iter().zip(scores).filter(|(_, score)| *score <= WILD * median);
+            let kept: Vec<Vec<f64>> = kept.map(|(input, _)| input).collect();
+            self.ends = vec![kept.len()];
+            self.parts = vec![Part::Inputs(kept)];
+        }
+        self
+    }
+
+    /// The smallest and the largest number of a picture, where the inputs are made-up pictures and may not have them.
+    pub(super) fn pixels(&self) -> Option<[f64; 2]> {
+        let Preprocessing { mean, std } = &self.preprocessing;
+        let ends = mean.iter().zip(std).flat_map(|(m, s)| [-m / s, (1.0 - m) / s]);
+        let range = ends.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(x), high.max(x)]);
+        (!self.is_real && range[0] < range[1]).then_some(range)
+    }
+
     /// Whether the inputs are the user's.
     pub(super) fn is_real(&self) -> bool {
         self.is_real
@@ -153,29 +184,45 @@ pub(super) fn range_inputs(graph: &Graph, set: &CalibrationSet) -> Vec<Vec<f64>>
 
 /// Refuses a model that leads some input out of all bounds, by the layer where that happens.
 pub(super) fn check_sizes(graph: &Graph, inputs: &[Vec<f64>]) -> Result<(), BuildError> {
-    let mut first = None;
-    for input in inputs {
-        for member in graph.members() {
-            let watched = eval::evaluate_with(graph, &[input], member, |id, value| {
-                let size = value
-                    .data
-                    .iter()
-                    .fold(0.0, |m: f64, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) });
-                if size > LARGEST && first.is_none() {
-                    first = Some((id, size));
-                }
-            });
-            // Models with several inputs are refused with a better message by those who use them.
-            if watched.is_err() {
-                return Ok(());
-            }
-        }
-    }
-    match first {
+    let overflow = inputs.iter().find_map(|input| Reach::new(graph, input)?.overflow);
+    match overflow {
         None => Ok(()),
         Some((id, size)) => {
             let layer = graph.node(id).origins.first().cloned().unwrap_or_else(|| id.to_string());
             Err(BuildError::Overflow { layer, size })
         }
     }
+}
+
+/// How far one input leads.
+struct Reach {
+    /// The first value with a number beyond all bounds, and that number.
+    overflow: Option<(NodeId, f64)>,
+    /// The largest score; infinite where a number is beyond all bounds.
+    score: f64,
+}
+
+impl Reach {
+    /// Nothing for models with several inputs, which are refused with a better message by those who use them.
+    fn new(graph: &Graph, input: &[f64]) -> Option<Self> {
+        let (mut overflow, mut score) = (None, 0.0f64);
+        for member in graph.members() {
+            let watched = eval::evaluate_with(graph, &[input], member, |id, value| {
+                let size = largest(&value.data);
+                if size > LARGEST && overflow.is_none() {
+                    overflow = Some((id, size));
+                }
+                if graph.outputs().contains(&id) {
+                    score = score.max(size);
+                }
+            });
+            watched.ok()?;
+        }
+        Some(Self { overflow, score: if overflow.is_some() { f64::INFINITY } else { score } })
+    }
+}
+
+fn largest(numbers: &[f64]) -> f64 {
+    let size = |x: &f64| if x.is_nan() { f64::INFINITY } else { x.abs() };
+    numbers.iter().map(size).fold(0.0, f64::max)
 }

@@ -11,26 +11,28 @@ mod observer;
 mod rehearsal;
 mod request;
 mod rounding;
+mod survey;
 
 use std::ops::RangeInclusive;
 
 use fhe_bytecode::params::LOG_N_RANGE;
 use fhec_ir::{Graph, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, Saturation, pipeline};
-use serde::Serialize;
 
 pub use self::calibration::{Calibration, ImageFile};
 pub use self::error::{CompileError, Statistic};
 pub use self::observer::{Observer, Stage};
 pub use self::rehearsal::{Rehearsal, RehearsalError, Rehearse};
 pub use self::request::{Model, Request, Source};
+pub use self::survey::SelfCheck;
 
 use self::calibration::{CalibrationSet, check_sizes, range_inputs};
+use self::survey::Survey;
 use crate::cluster::{Clustering, Order, cluster_model};
 use crate::emit::Labels;
 use crate::import::{Imported, Note};
 use crate::pipeline::{BuildError, BuildOptions, Built, Measured, ParamsChoice, Prepared};
-use crate::simulate::{Inputs as _, Summary, summarize};
+use crate::simulate::{Inputs as _, Until};
 
 /// Precision where none is asked for: the least, and what is tried first.
 const PRECISION: RangeInclusive<f64> = 6.0..=9.0;
@@ -38,8 +40,6 @@ const PRECISION: RangeInclusive<f64> = 6.0..=9.0;
 const TOY_LOG_N: u32 = 11;
 /// How much more time than the first program one may take whose noise changes fewer classes.
 const CLASS_PREMIUM: f64 = 1.25;
-/// Seed of the noise that calibration inputs are judged under.
-const NOISE_SEED: u64 = 1;
 
 /// A checked program, the stages it came from, and what is known about it.
 #[derive(Clone, Debug)]
@@ -56,16 +56,6 @@ pub struct Compiled {
     pub check: SelfCheck,
     /// One of the inputs it was calibrated on.
     pub sample: Vec<f64>,
-}
-
-/// What simulated noise does to the inputs that a program was calibrated on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SelfCheck {
-    /// Whether the inputs were given, not made up.
-    pub is_real: bool,
-    /// The outcome.
-    #[serde(flatten)]
-    pub summary: Summary,
 }
 
 /// Compiles a model, or several as an ensemble.
@@ -89,6 +79,7 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
         }
     };
     let calibration = CalibrationSet::new(&request.calibration, shape, &labels.preprocessing)?;
+    let calibration = calibration.typical(&imported.graph);
     observer.stage(Stage::Passes);
     let (graph, saturation) = optimized(request, imported.graph, &calibration, observer)?;
     observer.optimized(&graph);
@@ -105,23 +96,20 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
     };
     observer.stage(Stage::Calibrate);
     let probes = calibration.probes();
-    let measured = match calibration.is_real() {
-        true => Measured::Real { probes: &probes, all: &calibration },
-        false => Measured::MadeUp(&probes),
-    };
+    let measured = Measured { probes: &probes, all: &calibration, range: calibration.pixels() };
     let verified = verify(&graph)?;
     let mut progress = |done, of| observer.fraction(done, of);
     let prepared = Prepared::new(verified, request.sublevels, request.cluster, measured, &mut progress)?;
     observer.lowered(prepared.circuit());
     observer.stage(Stage::Schedule { precision: None });
-    let (mut built, summary) =
-        until_classes_survive(request, &mut options, &prepared, &labels, &calibration, observer)?;
+    let survey = Survey { calibration: &calibration, leads: prepared.leads() };
+    let (mut built, check) =
+        until_classes_survive(request, &mut options, &prepared, &labels, &survey, observer)?;
     // Codebooks change weights on purpose.
     if request.cluster.is_none() {
         let lost = rounding::lost(&graph, &built.program, &probes)?;
         built.program.widen_bound(lost);
     }
-    let check = SelfCheck { is_real: calibration.is_real(), summary };
     let sample = calibration.input(0);
     let built = with_clustering(built, on_model);
     Ok(Compiled { built, graph, saturation, notes: imported.notes, check, sample })
@@ -180,26 +168,33 @@ fn until_classes_survive(
     options: &mut BuildOptions,
     prepared: &Prepared,
     labels: &Labels,
-    calibration: &CalibrationSet,
+    survey: &Survey<'_>,
     observer: &mut dyn Observer,
-) -> Result<(Built, Summary), CompileError> {
+) -> Result<(Built, SelfCheck), CompileError> {
+    let is_free =
+        request.precision.is_none() && request.params == ParamsChoice::Search && survey.calibration.is_real();
     let mut built = prepared.build(options, labels.clone())?;
     let affordable = CLASS_PREMIUM * built.seconds();
-    loop {
+    let checked = |built: &Built, until: Until, observer: &mut dyn Observer| {
         observer.stage(Stage::Simulate);
-        let summary =
-            summarize(&built.program, calibration, NOISE_SEED, &mut |done, of| observer.fraction(done, of))?;
-        let is_free = request.precision.is_none() && request.params == ParamsChoice::Search;
-        if !is_free || !calibration.is_real() || summary.changed_classes == 0 {
-            return Ok((built, summary));
+        let headroom = built.schedule().headroom;
+        survey.run(&built.program, headroom, until, &mut |done, of| observer.fraction(done, of))
+    };
+    loop {
+        let until = if is_free { Until::Change } else { Until::End };
+        let check = checked(&built, until, observer)?;
+        if !is_free || check.summary.changed_classes == 0 {
+            return Ok((built, check));
         }
         let more = built.schedule().precision + 1.0;
         options.precision = more..=more;
         observer.stage(Stage::Schedule { precision: Some(more) });
         match prepared.build(options, labels.clone()) {
             Ok(better) if better.seconds() <= affordable => built = better,
-            Ok(_) => return Ok((built, summary)),
-            Err(BuildError::Schedule(_)) => return Ok((built, summary)),
+            Ok(_) | Err(BuildError::Schedule(_)) => {
+                let check = checked(&built, Until::End, observer)?;
+                return Ok((built, check));
+            }
             Err(error) => return Err(error.into()),
         }
     }

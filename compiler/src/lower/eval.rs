@@ -74,11 +74,16 @@ fn largest(numbers: &[f64]) -> f64 {
 /// As [`trace`].
 #[must_use]
 pub fn scores(circuit: &Circuit, inputs: &[&[f64]]) -> Vec<f64> {
-    let output = circuit.outputs[0];
-    let value = circuit.value(output);
+    let output = circuit.outputs[0].index();
+    let members = (0..circuit.n_members as u32).map(MemberIdx);
+    let result = |member| trace(circuit, inputs, member).values.swap_remove(output);
+    combined(circuit, &members.map(result).collect::<Vec<_>>())
+}
+
+/// The average over the members, from what each of them gives as the first result.
+pub(crate) fn combined(circuit: &Circuit, results: &[Vec<f64>]) -> Vec<f64> {
+    let value = circuit.value(circuit.outputs[0]);
     let members = circuit.n_members as u32;
-    let results: Vec<Vec<f64>> =
-        (0..members).map(|m| trace(circuit, inputs, MemberIdx(m)).values[output.index()].clone()).collect();
     let sum = |i: usize| results.iter().map(|r| r[i]).sum::<f64>();
     match &value.op {
         // The weights of a merged last layer are divided by the number of members; each member adds the mean of the biases.

@@ -16,7 +16,7 @@ pub struct Extent {
 
 impl Extent {
     /// That of one evaluation.
-    pub(super) fn new(circuit: &Circuit, trace: Trace) -> Self {
+    pub(super) fn new(circuit: &Circuit, trace: &mut Trace) -> Self {
         let range = |id: Option<&ValueId>| {
             let numbers = id.map(|id| &trace.values[id.index()]).into_iter().flatten();
             numbers.map(|&x| [x, x]).reduce(union).unwrap_or([0.0; 2])
@@ -24,8 +24,16 @@ impl Extent {
         Self {
             input: range(circuit.inputs().first()),
             output: range(circuit.outputs.first()),
-            peak: trace.peaks,
+            peak: std::mem::take(&mut trace.peaks),
         }
+    }
+
+    /// The same with an input that reaches further.
+    pub(super) fn with_input(mut self, circuit: &Circuit, range: [f64; 2]) -> Self {
+        self.input = union(self.input, range);
+        let largest = range[0].abs().max(range[1].abs());
+        circuit.inputs().iter().for_each(|id| self.peak[id.index()] = self.peak[id.index()].max(largest));
+        self
     }
 
     /// That of no evaluation at all.
@@ -34,7 +42,7 @@ impl Extent {
     }
 
     /// That of two evaluations.
-    pub(super) fn joined(mut self, other: Self) -> Self {
+    pub(super) fn joined(mut self, other: &Self) -> Self {
         self.peak.iter_mut().zip(&other.peak).for_each(|(a, b)| *a = a.max(*b));
         Self {
             peak: self.peak,

@@ -4,8 +4,11 @@ mod extent;
 mod moments;
 mod samples;
 mod stats;
+mod strays;
+mod wide;
 
 pub use extent::Extent;
 pub use moments::Moments;
 pub use samples::made_up_inputs;
 pub use stats::{LARGEST, Overflow, Stats};
+pub use strays::strays;

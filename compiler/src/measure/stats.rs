@@ -12,7 +12,6 @@ use rayon::prelude::*;
 use super::extent::Extent;
 use super::moments::{Moments, energies};
 use crate::lower::{Affine, Circuit, CircuitOp, Map, ValueId, eval};
-use crate::simulate::Inputs;
 
 /// Sweeps with random signs per sample.
 const PROBES: u64 = 2;
@@ -20,14 +19,8 @@ const PROBES: u64 = 2;
 const SWEPT: usize = 64;
 /// Multiplications that sweeps for every result may take in all.
 const SWEEP_BUDGET: f64 = 5e8;
-/// Made-up inputs whose scores are larger than so many times the median are left out: a polynomial answers what it was
-/// not trained for with numbers that no image leads to.
-const WILD: f64 = 4.0;
 /// Numbers beyond this fit no modulus.
 pub const LARGEST: f64 = (1u64 << 60) as f64;
-
-/// Inputs between two reports of progress.
-const CHUNK: usize = 64;
 /// Results below this need a scale that fits no modulus.
 const SMALLEST: f64 = 1.0 / LARGEST;
 
@@ -40,6 +33,10 @@ pub struct Stats {
     pub extent: Extent,
     /// What single results of single samples say.
     pub cases: Vec<Moments>,
+    /// The same of inputs unlike the samples, which nothing tells from them.
+    pub strays: Vec<Moments>,
+    /// How far the best result is ahead of the next, input by input, where all inputs were looked at.
+    pub leads: Vec<f64>,
 }
 
 /// A value whose numbers are too large for any schedule.
@@ -52,12 +49,12 @@ pub struct Overflow {
 }
 
 /// One sample and member alone.
-struct Single {
+pub(super) struct Single {
     energy: Vec<f64>,
-    extent: Extent,
+    pub(super) extent: Extent,
     /// Mean over the results; nothing where there were no sweeps.
     mean: Option<Moments>,
-    cases: Vec<Moments>,
+    pub(super) cases: Vec<Moments>,
 }
 
 /// Which gradients are computed.
@@ -70,7 +67,7 @@ enum Sweeps {
 }
 
 impl Stats {
-    /// Runs the circuit on real inputs: every one counts.
+    /// Runs the circuit on inputs, of which every one counts.
     ///
     /// # Errors
     /// When the numbers of a value grow beyond all bounds.
@@ -80,61 +77,6 @@ impl Stats {
             Some(overflow) => Err(overflow),
             None => Ok(Self::summed_up(circuit, &single.iter().collect::<Vec<_>>())),
         }
-    }
-
-    /// Runs the circuit on made-up inputs: those that lead far away from the others do not count.
-    ///
-    /// # Errors
-    /// When the numbers of a value grow beyond all bounds for most inputs.
-    pub fn measure_typical(circuit: &Circuit, samples: &[Vec<f64>]) -> Result<Self, Overflow> {
-        let single = Single::of_each(circuit, samples);
-        let score = |s: &Single| match s.overflow() {
-            Some(_) => f64::INFINITY,
-            None => s.extent.largest_result(),
-        };
-        let mut scores: Vec<f64> = single.iter().map(score).collect();
-        scores.sort_by(f64::total_cmp);
-        let median = scores.get(scores.len() / 2).copied().unwrap_or(0.0);
-        if median.is_infinite() {
-            let overflow = single.iter().find_map(Single::overflow);
-            return Err(overflow.expect("an infinite score is an overflow"));
-        }
-        let kept: Vec<&Single> = single.iter().filter(|s| score(s) <= WILD * median).collect();
-        Ok(Self::summed_up(circuit, &kept))
-    }
-
-    /// The same with the largest numbers over all inputs. Gains and energies are means, for which few inputs do; a maximum
-    /// needs every one.
-    ///
-    /// # Errors
-    /// When the numbers of a value grow beyond all bounds for some input.
-    pub(crate) fn widened(
-        mut self,
-        circuit: &Circuit,
-        inputs: &dyn Inputs,
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Self, Overflow> {
-        let of_input = |index: usize| -> Option<Extent> {
-            let input = inputs.input(index);
-            let members = (0..circuit.n_members as u32).map(MemberIdx);
-            let extents = members.map(|m| Extent::new(circuit, eval::trace(circuit, &[&input], m)));
-            extents.reduce(Extent::joined)
-        };
-        for start in (0..inputs.len()).step_by(CHUNK) {
-            let chunk = start..(start + CHUNK).min(inputs.len());
-            let end = chunk.end;
-            let extents: Vec<Option<Extent>> = chunk.into_par_iter().map(of_input).collect();
-            let Some(mut extent) = extents.into_iter().flatten().reduce(Extent::joined) else { continue };
-            if let Some(value) = extent.peak.iter().position(|size| *size > LARGEST) {
-                return Err(Overflow { value: ValueId(value as u32), size: extent.peak[value] });
-            }
-            if circuit.merged {
-                extent = extent.merged(circuit);
-            }
-            self.extent = self.extent.joined(extent);
-            progress(end, inputs.len());
-        }
-        Ok(self)
     }
 
     /// The largest absolute number of the results.
@@ -158,8 +100,10 @@ impl Stats {
         let extents = single.iter().map(|s| s.extent.clone());
         let mut stats = Self {
             mean,
-            extent: extents.reduce(Extent::joined).unwrap_or_else(|| Extent::none(n_values)),
+            extent: extents.reduce(|a, b| a.joined(&b)).unwrap_or_else(|| Extent::none(n_values)),
             cases: single.iter().flat_map(|s| s.cases.iter().cloned()).collect(),
+            strays: Vec::new(),
+            leads: Vec::new(),
         };
         if circuit.merged {
             stats.mean = stats.mean.merged(circuit);
@@ -172,7 +116,7 @@ impl Stats {
 
 impl Single {
     /// Every sample and member alone.
-    fn of_each(circuit: &Circuit, samples: &[Vec<f64>]) -> Vec<Self> {
+    pub(super) fn of_each(circuit: &Circuit, samples: &[Vec<f64>]) -> Vec<Self> {
         let members = 0..circuit.n_members as u32;
         let cases: Vec<(usize, MemberIdx)> =
             (0..samples.len()).flat_map(|s| members.clone().map(move |m| (s, MemberIdx(m)))).collect();
@@ -188,8 +132,9 @@ impl Single {
     }
 
     fn new(circuit: &Circuit, sample: &[f64], member: MemberIdx, seed: u64, sweeps: Option<Sweeps>) -> Self {
-        let trace = eval::trace(circuit, &[sample], member);
+        let mut trace = eval::trace(circuit, &[sample], member);
         let n_out = n_results(circuit);
+        let (energy, extent) = (energies(&trace), Extent::new(circuit, &mut trace));
         let moments = |seed: &[f64]| Moments::new(circuit, &trace, seed, member);
         let unit = |o: usize| (0..n_out).map(|i| if i == o { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
         let (mut mean, mut cases) = (None, Vec::new());
@@ -214,10 +159,10 @@ impl Single {
                 cases.extend(mean.clone());
             }
         }
-        Self { energy: energies(&trace), extent: Extent::new(circuit, trace), mean, cases }
+        Self { energy, extent, mean, cases }
     }
 
-    fn overflow(&self) -> Option<Overflow> {
+    pub(super) fn overflow(&self) -> Option<Overflow> {
         let is_wild = |v: &usize| !self.energy[*v].is_finite() || self.extent.peak[*v] > LARGEST;
         (0..self.energy.len()).find(is_wild).map(|v| {
             let size = if self.energy[v].is_finite() { self.extent.peak[v] } else { f64::INFINITY };

@@ -14,6 +14,9 @@ use crate::measure::Moments;
 use crate::measure::Stats;
 use crate::timed::{Positions, Time};
 
+/// How many times the error of the samples the bound allows for inputs unlike them.
+const MOST_STRAY: f64 = 4.0;
+
 /// What a search works on.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
@@ -56,15 +59,16 @@ impl<'a> Problem<'a> {
         contributions(self.placed, self.facts, levels, moments, &model)
     }
 
-    /// The largest deviation of the error of a single result, over the samples.
+    /// The largest deviation of the error of a single result: over the samples, and over inputs that nothing tells from them.
     pub(crate) fn worst_error(&self, params: &Params, chain: &Chain) -> f64 {
         let levels = chain.levels();
         let variance = |moments: &Moments| {
             let all = self.contributions(params, &levels, moments);
             all.iter().map(|c| c.variance(chain)).sum::<f64>()
         };
-        let cases = self.stats.cases.iter().chain([&self.stats.mean]);
-        cases.map(variance).fold(0.0, f64::max).sqrt()
+        let usual = self.stats.cases.iter().chain([&self.stats.mean]).map(variance).fold(0.0, f64::max);
+        let stray = self.stats.strays.iter().map(variance).fold(0.0, f64::max);
+        usual.max(stray.min(usual * MOST_STRAY * MOST_STRAY)).sqrt()
     }
 
     /// About how many bytes rotation keys take: maps between the same layouts share theirs.

@@ -12,4 +12,7 @@ mod wrap;
 
 pub use inputs::Inputs;
 pub use noise::InstructionNoise;
-pub use run::{Fullest, LayerLoss, SampleResult, Simulation, Summary, disturbed, simulate, summarize};
+pub use run::{
+    Fullest, LayerLoss, SampleResult, Simulation, Summary, Until, disturbed, simulate, summarize,
+    summarize_until,
+};

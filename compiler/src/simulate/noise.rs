@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fhe_bytecode::clear::{ClearProgram, Event, Hook};
+use fhe_bytecode::clear::{ClearProgram, Event, Hook, InputError};
 use fhe_bytecode::noise::{LinearNoise, NoiseModel, OperandNoise};
 use fhe_bytecode::{CheckedProgram, CtId, Kind, MapId, Pairing, Scale};
 use fhec_ir::spec::Uniform;
@@ -23,13 +23,14 @@ pub struct InstructionNoise {
 }
 
 impl InstructionNoise {
-    /// Predicts the noise of a program whose values are about as large as for `sample`.
+    /// Predicts the noise of a program whose values are about as large as for these samples.
     ///
     /// # Errors
-    /// When the sample does not fit the program.
-    pub fn new(program: &CheckedProgram, sample: &[f64]) -> Result<Self, fhe_bytecode::clear::InputError> {
-        let mut sizes = MeanSquares(BTreeMap::new());
-        ClearProgram::new(program).run(sample, &mut sizes)?;
+    /// When a sample does not fit the program.
+    pub fn new(clear: &ClearProgram<'_>, samples: &[Vec<f64>]) -> Result<Self, InputError> {
+        let program = clear.program();
+        let mut sizes = MeanSquares { sums: BTreeMap::new(), n_samples: samples.len() };
+        samples.iter().try_for_each(|sample| clear.run(sample, &mut sizes).map(|_| ()))?;
         let model = NoiseModel::new(program.params());
         let leaks = leaks(program);
         // What is in the registers while the instructions are replayed: scale and mean square.
@@ -65,7 +66,7 @@ impl InstructionNoise {
             };
             noise.push(Noise { deviation: (variance * leaks[index]).sqrt(), relative });
             if let Some(dst) = instruction.op.dst() {
-                let size = sizes.0.get(&index).copied().unwrap_or(0.0);
+                let size = sizes.sums.get(&index).copied().unwrap_or(0.0);
                 held.extend(dst.iter().map(|register| (register, (fact.scale, size))));
             }
         }
@@ -124,14 +125,17 @@ fn leaks(program: &CheckedProgram) -> Vec<f64> {
     leaks
 }
 
-/// Records the mean square of every result.
-struct MeanSquares(BTreeMap<usize, f64>);
+/// Records the mean square of every result, over all samples.
+struct MeanSquares {
+    sums: BTreeMap<usize, f64>,
+    n_samples: usize,
+}
 
 impl Hook for MeanSquares {
     fn result(&mut self, event: Event<'_>, cts: &mut [Vec<f64>]) {
         let n: usize = cts.iter().map(Vec::len).sum();
         let sum: f64 = cts.iter().flatten().map(|x| x * x).sum();
-        self.0.insert(event.instruction, sum / n.max(1) as f64);
+        *self.sums.entry(event.instruction).or_default() += sum / (n * self.n_samples).max(1) as f64;
     }
 }
 
@@ -145,17 +149,24 @@ impl Hook for Disturb<'_> {
         let Noise { deviation, relative } = self.noise[event.instruction];
         if relative > 0.0 {
             // A scalar rounds once for all slots.
-            let factor = 1.0 + relative * normal(&mut self.stream);
+            let [number, _] = normals(&mut self.stream);
+            let factor = 1.0 + relative * number;
             cts.iter_mut().flatten().for_each(|x| *x *= factor);
         }
         if deviation > 0.0 {
-            cts.iter_mut().flatten().for_each(|x| *x += deviation * normal(&mut self.stream));
+            for slots in cts.iter_mut() {
+                for pair in slots.chunks_mut(2) {
+                    let numbers = normals(&mut self.stream);
+                    pair.iter_mut().zip(numbers).for_each(|(x, z)| *x += deviation * z);
+                }
+            }
         }
     }
 }
 
-/// A normal number by Box and Muller's transform.
-fn normal(stream: &mut Uniform) -> f64 {
+/// Two normal numbers by Box and Muller's transform.
+fn normals(stream: &mut Uniform) -> [f64; 2] {
     let radius = (-2.0 * stream.between(f64::MIN_POSITIVE, 1.0).max(1e-300).ln()).sqrt();
-    radius * (std::f64::consts::TAU * stream.between(0.0, 1.0)).cos()
+    let (sin, cos) = (std::f64::consts::TAU * stream.between(0.0, 1.0)).sin_cos();
+    [radius * cos, radius * sin]
 }

@@ -13,6 +13,8 @@ use super::wrap::{self, Moduli, Reduce};
 
 /// Samples that the loss per layer is measured on.
 const LAYER_SAMPLES: usize = 8;
+/// Samples that tell how large values are.
+const SIZED: usize = 8;
 /// Samples between two reports of progress.
 const CHUNK: usize = 64;
 
@@ -101,7 +103,7 @@ pub fn simulate(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Simulation, InputError> {
     let simulator = Simulator::new(program, samples, seed)?;
-    let outcomes = simulator.outcomes(progress)?;
+    let outcomes = simulator.outcomes(Until::End, progress)?;
     let results = outcomes.iter().map(|outcome| outcome.result).collect();
     Ok(Simulation { summary: simulator.summary(&outcomes), layers: simulator.layer_losses()?, results })
 }
@@ -116,8 +118,31 @@ pub fn summarize(
     seed: u64,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Summary, InputError> {
+    summarize_until(program, samples, seed, Until::End, progress)
+}
+
+/// How far samples are evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// All of them.
+    End,
+    /// Until noise changes the class of one.
+    Change,
+}
+
+/// As [`summarize`], perhaps of the first samples only.
+///
+/// # Errors
+/// When a sample does not fit the program.
+pub fn summarize_until(
+    program: &CheckedProgram,
+    samples: &dyn Inputs,
+    seed: u64,
+    until: Until,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Summary, InputError> {
     let simulator = Simulator::new(program, samples, seed)?;
-    Ok(simulator.summary(&simulator.outcomes(progress)?))
+    Ok(simulator.summary(&simulator.outcomes(until, progress)?))
 }
 
 /// The results of one sample as they will come back: with noise, and wrapped around where a value leaves its modulus.
@@ -141,22 +166,27 @@ struct Simulator<'a> {
 
 impl<'a> Simulator<'a> {
     fn new(program: &'a CheckedProgram, samples: &'a dyn Inputs, seed: u64) -> Result<Self, InputError> {
-        let first = match samples.is_empty() {
-            true => vec![0.0; program.input_layout().shape().len()],
-            false => samples.input(0),
-        };
-        let noise = InstructionNoise::new(program, &first)?;
         let (clear, moduli) = (ClearProgram::new(program), Moduli::new(program));
+        let n = samples.len().min(SIZED);
+        let sized: Vec<Vec<f64>> = (0..n).map(|i| samples.input(i * samples.len() / n)).collect();
+        let noise = InstructionNoise::new(&clear, &sized)?;
         Ok(Self { program, clear, noise, moduli, samples, seed })
     }
 
-    fn outcomes(&self, progress: &mut dyn FnMut(usize, usize)) -> Result<Vec<Outcome>, InputError> {
+    fn outcomes(
+        &self,
+        until: Until,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Vec<Outcome>, InputError> {
         let of = self.samples.len();
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(of);
         for start in (0..of).step_by(CHUNK) {
             let chunk = (start..(start + CHUNK).min(of)).into_par_iter();
             outcomes.extend(chunk.map(|i| self.outcome(i)).collect::<Result<Vec<_>, _>>()?);
             progress(outcomes.len(), of);
+            if until == Until::Change && outcomes.iter().any(|outcome| !outcome.agrees) {
+                break;
+            }
         }
         Ok(outcomes)
     }

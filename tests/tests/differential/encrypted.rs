@@ -1,6 +1,7 @@
 //! Both sides of an evaluation in one process, with keys from a seed.
 
 use fhe_bytecode::CheckedProgram;
+use fhe_client::{Answer, Outside};
 use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
@@ -19,8 +20,10 @@ pub(crate) struct Encrypted<'p> {
 /// What a client gets to see.
 pub(crate) struct Scores {
     pub(crate) numbers: Vec<f64>,
-    /// The input or a score lies where none lay in calibration.
+    /// Somebody said so: the input has numbers that the program was not calibrated on, or a score is doubtful.
     pub(crate) is_flagged: bool,
+    /// The best class, where the answer says that it is.
+    pub(crate) class: Option<usize>,
 }
 
 impl<'p> Encrypted<'p> {
@@ -33,12 +36,10 @@ impl<'p> Encrypted<'p> {
     /// Encrypts, evaluates and decrypts.
     pub(crate) fn run(&mut self, input: &[f64]) -> Scores {
         let numbers = self.trial.run(input, &mut self.seeds, &Silent).unwrap().decrypted;
-        let spec = self.program.spec();
-        let outside = |range: &Option<fhe_bytecode::Interval>, numbers: &[f64]| {
-            range.is_some_and(|range| numbers.iter().any(|&x| !range.contains(x)))
-        };
-        let is_flagged = outside(&spec.input.range, input) || outside(&spec.output.range, &numbers);
-        Scores { numbers, is_flagged }
+        let interface = self.trial.interface();
+        let answer = Answer::new(interface, &numbers);
+        let is_flagged = Outside::of(interface, input).is_some() || !answer.doubts.is_empty();
+        Scores { numbers, is_flagged, class: (!answer.is_undecided).then_some(answer.class) }
     }
 
     /// The largest error that the program predicts.

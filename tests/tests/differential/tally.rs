@@ -111,8 +111,9 @@ impl fmt::Display for Tally {
                         evaluations
                             .iter()
                             .map(|e| {
-                                let Evaluation { place, ratio, clear_ratio, simulated_ratio, is_flagged } = e;
-                                let flag = if *is_flagged { ", flagged" } else { "" };
+                                let Evaluation { place, ratio, clear_ratio, simulated_ratio, .. } = e;
+                                let flag = if e.is_flagged { ", flagged" } else { "" };
+                                let flag = if e.is_other_class { ", ANOTHER CLASS" } else { flag };
                                 format!("{place:?} {ratio:.2} (clear {clear_ratio:.2}, simulated {simulated_ratio:.2}{flag})")
                             })
                             .collect();

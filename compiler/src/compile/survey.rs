@@ -1,0 +1,88 @@
+//! What simulated noise does to the inputs that a program was calibrated on.
+//!
+//! A class whose score is far enough ahead stays what it is: such inputs are counted, and only some of them simulated. The others are all simulated, those with the smallest lead first, so that a program that is not good enough
+//! is found out early.
+
+use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::clear::InputError;
+use serde::Serialize;
+
+use super::calibration::CalibrationSet;
+use crate::simulate::{Inputs, Summary, Until, summarize_until};
+
+/// Seed of the noise.
+const NOISE_SEED: u64 = 1;
+/// Inputs that are simulated whatever their lead.
+const SPREAD: usize = 256;
+/// Error bounds by which a class has to be ahead to be safe: the difference of two errors has 1.4 times the deviation of one, so
+/// this is more than six of its own.
+const SAFE_LEAD: f64 = 1.5;
+/// Bits below the modulus with which no value of a calibration input comes near it.
+const CLEAR_OF_THE_EDGE: f64 = 1.0;
+
+/// What simulated noise does to the inputs that a program was calibrated on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SelfCheck {
+    /// Whether the inputs were given, not made up.
+    pub is_real: bool,
+    /// All inputs; those that were not simulated have classes that are ahead by more than one and a half error bounds.
+    pub inputs: usize,
+    /// The outcome for those that were simulated.
+    #[serde(flatten)]
+    pub summary: Summary,
+}
+
+/// The calibration inputs, with the leads of their classes where these are known.
+pub(super) struct Survey<'a> {
+    pub(super) calibration: &'a CalibrationSet,
+    pub(super) leads: &'a [f64],
+}
+
+impl Survey<'_> {
+    /// Simulates what noise might change, to the end or until it does change a class.
+    pub(super) fn run(
+        &self,
+        program: &CheckedProgram,
+        headroom: f64,
+        until: Until,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<SelfCheck, InputError> {
+        let bound = program.spec().prediction.max_abs_error;
+        let chosen = Chosen { of: self.calibration, indices: self.chosen(bound, headroom) };
+        let summary = summarize_until(program, &chosen, NOISE_SEED, until, progress)?;
+        Ok(SelfCheck { is_real: self.calibration.is_real(), inputs: self.calibration.len(), summary })
+    }
+
+    /// The inputs to simulate, the most doubtful first.
+    fn chosen(&self, bound: f64, headroom: f64) -> Vec<usize> {
+        let n = self.calibration.len();
+        let mut all: Vec<usize> = (0..n).collect();
+        if self.leads.len() != n {
+            return all;
+        }
+        // What is no number is no lead either.
+        let is_safe = |i: usize| self.leads[i] > SAFE_LEAD * bound;
+        let is_spread = |i: usize| n <= SPREAD || i * SPREAD / n != (i + 1) * SPREAD / n;
+        if headroom >= CLEAR_OF_THE_EDGE {
+            all.retain(|&i| is_spread(i) || !is_safe(i));
+        }
+        all.sort_by(|&a, &b| self.leads[a].total_cmp(&self.leads[b]));
+        all
+    }
+}
+
+/// Some of the inputs.
+struct Chosen<'a> {
+    of: &'a CalibrationSet,
+    indices: Vec<usize>,
+}
+
+impl Inputs for Chosen<'_> {
+    fn len(&self) -> usize {
+        self.indices.len()
+    }
+
+    fn input(&self, index: usize) -> Vec<f64> {
+        self.of.input(self.indices[index])
+    }
+}
