@@ -106,7 +106,7 @@ fn memory(program: &CheckedProgram, estimate: &Estimate) -> Figure {
 
 /// What noise does to the classes of the calibration inputs, and the room above them.
 fn agreement(program: &CheckedProgram, check: Option<&SelfCheck>) -> Figure {
-    let Some(SelfCheck { is_real, summary }) = check else {
+    let Some(SelfCheck { is_real, inputs, summary }) = check else {
         let levels = program.params().max_level().0;
         return figure("Levels", levels.to_string(), "rescaling primes; simulate tells accuracy".to_owned());
     };
@@ -115,10 +115,10 @@ fn agreement(program: &CheckedProgram, check: Option<&SelfCheck>) -> Figure {
     let room = summary.fullest.as_ref().map_or(String::new(), |fullest| {
         format!("; {:.1} bits of headroom at {}", fullest.bits_left, fullest.layer)
     });
-    let kept = summary.samples - summary.changed_classes;
+    let kept = inputs - summary.changed_classes;
     let remark = format!("{source} keep their class under noise{room}{advice}");
     let warns = summary.changed_classes > 0 || summary.wrapped_samples > 0;
-    Figure { warns, ..figure("Agreement", format!("{kept} of {}", summary.samples), remark) }
+    Figure { warns, ..figure("Agreement", format!("{kept} of {inputs}"), remark) }
 }
 
 fn error(program: &CheckedProgram, precision_bits: Option<f64>) -> Figure {
