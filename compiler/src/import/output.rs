@@ -23,6 +23,8 @@ struct Scored {
     value: Encrypted,
     /// What the port is called.
     name: String,
+    /// The model's output that it stands for first.
+    output: String,
 }
 
 /// Makes the output; returns the ONNX names of the values in it, their ports, and the tails.
@@ -100,7 +102,7 @@ fn port_of(
         return Ok((known, false));
     }
     let name = if source.is_empty() { output } else { source };
-    results.push(Scored { node, value, name: name.to_owned() });
+    results.push(Scored { node, value, name: name.to_owned(), output: output.to_owned() });
     Ok((results.len() - 1, true))
 }
 
@@ -123,7 +125,7 @@ fn joined(cx: &mut Translator<'_>, results: Vec<Scored>) -> Result<Vec<Port>, Op
         (shape.h, shape.w) == (area.h, area.w)
     };
     let is_alike = results.iter().all(is_alike);
-    let name = first.name.clone();
+    let output = first.output.clone();
     let (mut ports, mut parts, mut offset) = (Vec::new(), Vec::new(), 0);
     for result in &results {
         let node = Node::end(&result.name, "graph output");
@@ -145,6 +147,6 @@ fn joined(cx: &mut Translator<'_>, results: Vec<Scored>) -> Result<Vec<Port>, Op
         [only] => only,
         _ => cx.emitter.add(Op::Concat, &parts, "outputs")?,
     };
-    cx.emitter.add(Op::Output, &[joined], &name)?;
+    cx.emitter.add(Op::Output, &[joined], &output)?;
     Ok(ports)
 }
