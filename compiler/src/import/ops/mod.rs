@@ -31,6 +31,7 @@ use super::value::{Encrypted, OpError, Value};
 use super::view::View;
 
 pub(super) use linear_map::{LinearMap, MAX_WEIGHTS, identity, vector};
+pub(super) use slices::Range;
 
 /// Values for the outputs of a node, of whose operands at least one is encrypted and all are known.
 pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Value>, OpError> {
