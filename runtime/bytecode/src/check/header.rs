@@ -4,9 +4,7 @@ use super::MAX_ERRORS;
 use super::error::Fault;
 use crate::ids::LayoutId;
 use crate::layout::Layout;
-use crate::program::{
-    InputSpec, MAX_PORTS, Origin, OutputSpec, Port, Prediction, ProgramSpec, Tail,
-};
+use crate::program::{InputSpec, MAX_PORTS, Origin, OutputSpec, Port, Prediction, ProgramSpec, Tail};
 use crate::text::{harmless, is_harmless};
 
 /// Characters of a bad text that an error repeats.
