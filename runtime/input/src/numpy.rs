@@ -164,8 +164,8 @@ impl AxisOrder {
     }
 }
 
-/// Accepts `[C,H,W]`, `[H,W,C]` (what is both is as the model has it), `[H,W]` for one channel, `[C,W]` for one row and flat vectors, each also behind a sample
-/// axis: the shape that the ONNX model has, with its batch or without.
+/// Accepts `[C,H,W]`, `[H,W,C]` (what is both is as the model has it), `[H,W]` for one channel, `[C,W]` for one row and
+/// flat vectors, each also behind a sample axis: the shape that the ONNX model has, with its batch or without.
 fn axis_order(dims: &[usize], shape: ImageShape) -> Result<AxisOrder, InputErrorKind> {
     let ImageShape { channels, height, width, channels_last } = shape;
     let flat = if channels_last { AxisOrder::ChannelsLast } else { AxisOrder::ChannelsFirst };
