@@ -43,6 +43,8 @@ impl Words for Diagnostic {
                 found.places = grouped(&refusals.0);
                 found
             }
+            ImportError::NoSuchOutput { .. } => Diagnostic::new(Kind::Usage, about(error.to_string()))
+                .with_help("name one of its outputs, or leave `--model-output` away for all of them"),
             ImportError::Verify(errors) => Diagnostic::bug(about(format!("the import went wrong: {errors}"))),
         }
     }
@@ -78,6 +80,20 @@ impl Words for Diagnostic {
             }
             CompileError::NoCalibration => Diagnostic::new(Kind::Cannot, error.to_string())
                 .with_help("give a file with at least one image to `--calibrate`"),
+            CompileError::Unlike { .. } => {
+                about(Kind::Cannot, "build without `--like`, and let clients make keys for the new program")
+            }
+            CompileError::ApproximateEnsemble => about(
+                Kind::Usage,
+                "approximate one model at a time; an ensemble is of models with polynomials",
+            ),
+            CompileError::ApproximateBlindly => about(
+                Kind::Usage,
+                "give inputs of the kind that the model will see with `--calibrate IMAGES`",
+            ),
+            CompileError::NoValue(_) => {
+                about(Kind::Cannot, "change the layer, such as by a limit from below, and train again")
+            }
             CompileError::Pass(error) => Self::pass(model, error),
             CompileError::Verify(_) | CompileError::Simulation(_) => Self::bug(format!("{model}: {error}")),
             CompileError::Build(build) => match build {
@@ -191,7 +207,7 @@ mod tests {
         error: m.onnx: 2 nodes of the model cannot be evaluated on encrypted data
           at /relu (Relu, [1, 4, 8, 8])
             why:  ReLU is not a polynomial
-            help: retrain with a polynomial activation, or replace it with `--relu quadratic` (retraining is expected)
+            help: add `--approximate --calibrate IMAGES`, which fits a polynomial to every layer, or retrain with a polynomial activation
           at /pool (MaxPool)
             why:  a maximum is not a polynomial
             help: use average pooling and retrain; the two agree on where a feature is

@@ -5,8 +5,8 @@
 
 use fhe_bytecode::{
     CheckErrors, CheckedProgram, CostModel, CtRange, InputSpec, Instruction, LayerId, LayerSpec, LayoutId,
-    Level, LinearMap, LinearTerm, MapId, Op, Origin, OutputSpec, Prediction, Preprocessing, ProgramSpec,
-    required_keys,
+    Level, LinearMap, LinearTerm, MapId, Op, Origin, OutputSpec, Port, Prediction, Preprocessing,
+    ProgramSpec, Tail, required_keys,
 };
 
 use crate::layout::{Part, PlacedTerm};
@@ -27,6 +27,12 @@ pub struct Labels {
     pub preprocessing: Preprocessing,
     /// Names of the classes.
     pub classes: Vec<String>,
+    /// The model's inputs.
+    pub input_ports: Vec<Port>,
+    /// The model's outputs, as far as they are computed under encryption.
+    pub output_ports: Vec<Port>,
+    /// The model's outputs that a client computes from those.
+    pub tails: Vec<Tail>,
 }
 
 /// Writes the program of a scheduled circuit, with what is expected of it under these costs.
@@ -52,12 +58,15 @@ pub fn emit(scheduled: &Scheduled, costs: &CostModel, labels: Labels) -> Result<
             scale: scheduled.value(input).scale,
             preprocessing: labels.preprocessing,
             range: Some(scheduled.input_range),
+            ports: labels.input_ports,
         },
         output: OutputSpec {
             name: labels.output,
             layout: emitter.layout_ids[output.index()],
             labels: labels.classes,
             range: Some(scheduled.output_range),
+            ports: labels.output_ports,
+            tails: labels.tails,
         },
         layouts: emitter.layouts,
         constants: scheduled.placed.constants.clone(),

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod approximate;
 pub mod cli;
 pub mod cluster;
 mod compile;

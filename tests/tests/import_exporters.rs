@@ -93,9 +93,10 @@ fn scikit_learn_relu_is_refused_until_a_replacement_is_asked_for() {
     error: sklearn-mlp.onnx: 2 nodes of the model cannot be evaluated on encrypted data
       at 2 nodes (Relu): Relu, Relu1
         why:  ReLU is not a polynomial
-        help: retrain with a polynomial activation, or replace it with `--relu quadratic` (retraining is expected)
+        help: add `--approximate --calibrate IMAGES`, which fits a polynomial to every layer, or retrain with a polynomial activation
     ");
-    let options = ImportOptions { relu: Some(FitSpec { c: 6.0, ..FitSpec::default() }) };
+    let relu = Some(FitSpec { c: 6.0, ..FitSpec::default() });
+    let options = ImportOptions { relu, ..ImportOptions::default() };
     let imported = import("sklearn-mlp.onnx", &options);
     assert!(imported.has_replacements());
     // The fit is coarse, but the class of an easy sample survives it.

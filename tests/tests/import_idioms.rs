@@ -3,6 +3,7 @@
 mod common;
 
 use common::{accepted, check, refused};
+use fhe_bytecode::TailStep;
 use fhec::import::Reason;
 use fhec_tests::onnx::{Attr, OnnxWriter};
 
@@ -337,12 +338,14 @@ fn a_trailing_softmax_and_argmax_are_left_to_the_client() {
     let weight = w.tensor("w", &[4, 3], &ramp(12));
     let scores = w.node("MatMul", &[&x, &weight]);
     let y = w.node("Softmax", &[&scores]);
-    let y = w.node("ArgMax", &[&y]);
+    let y = w.node_with("ArgMax", &[&y], &[("axis", Attr::Int(1))]);
     let imported = check("softmax", w.finish(&y, &[]));
     assert_eq!(imported.outputs, std::slice::from_ref(&scores));
+    let steps = [TailStep::Softmax { length: 3, inner: 1 }, TailStep::ArgMax { length: 3, inner: 1 }];
+    assert_eq!(imported.tails[0].steps, steps);
     assert_eq!(
         imported.notes[0].to_string(),
-        format!("Softmax behind `{scores}` is left to the client: output `{y}` returns the scores")
+        format!("output `{y}` is computed at decryption: Softmax of `{scores}` and what follows it")
     );
 }
 

@@ -108,7 +108,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
 fn report(path: &Path, args: &Args, quiet: bool) -> Result<ModelLevels, Diagnostic> {
     let name = path.display().to_string();
     let bar = Bar::new(&format!("reading {name}"), quiet);
-    let mut imported = import_file(path, &ImportOptions { relu: args.relu })
+    let mut imported = import_file(path, &ImportOptions { relu: args.relu, ..ImportOptions::default() })
         .map_err(|error| Diagnostic::import(&name, &error))?;
     if !quiet {
         bar.suspend(|| imported.notes.iter().for_each(|note| complain(&format!("note: {note}"))));

@@ -9,6 +9,7 @@ use fhe_diagnostics::remedy;
 use fhe_host::{Content, WriteError, check_target, show_bytes, write_whole};
 
 use super::Outcome;
+use crate::approximate::Approximation;
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::report::{BuildReport, ClusterReport};
 use crate::simulate::{Fullest, Summary};
@@ -164,4 +165,30 @@ pub(super) fn clustering(report: &BuildReport) -> String {
         );
     }
     text
+}
+
+/// What was put in place of functions: a row for every layer, and what it does to the scores.
+pub(super) fn approximation(found: &Approximation) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_header(["layer", "function", "range", "degree", "error (rms)", "largest", "near the edge"]);
+    for layer in &found.layers {
+        table.add_row([
+            layer.node.clone(),
+            layer.function.clone(),
+            format!("{:.2} to {:.2}", layer.low, layer.high),
+            layer.degree.to_string(),
+            format!("{:.3}", layer.rms_error),
+            format!("{:.3}", layer.max_error),
+            format!("{:.1} %", 100.0 * layer.near_edge),
+        ]);
+    }
+    let agreement = match found.agreement {
+        Some(share) => format!("{:.2} % of {} inputs keep their class", 100.0 * share, found.samples),
+        None => format!("{} inputs", found.samples),
+    };
+    let error = 100.0 * found.score_error;
+    format!(
+        "approximated:\n{table}\n{agreement}, scores differ by {error:.1} % of their size from the model's\n"
+    )
 }

@@ -64,6 +64,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     let cannot = |e: String| vec![Diagnostic::new(Kind::Cannot, e)];
     let shape = program.input_layout().shape();
     let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
+    let shape = shape.with_channels_last(program.spec().input.is_channels_last());
     let fit = if args.resize { Fit::Resize } else { Fit::Exact };
     let input = |e: fhe_input::InputError| vec![Diagnostic::input(&e)];
     let mut images = Collection::read(&args.images, shape, fit).map_err(input)?;

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use fhe_bytecode::Preprocessing;
-use fhe_input::{ImageShape, InputErrorKind, Samples, decode_samples};
+use fhe_bytecode::{Port, Preprocessing};
+use fhe_input::{ImageShape, InputErrorKind, Samples, decode_joined, decode_samples};
 use fhec_ir::{Graph, NodeId, Shape, eval};
 
 use super::CompileError;
@@ -73,8 +73,10 @@ impl CalibrationSet {
         calibration: &Calibration,
         shape: Shape,
         preprocessing: &Preprocessing,
+        ports: &[Port],
     ) -> Result<Self, CompileError> {
-        let wanted = ImageShape::new(shape.c, shape.h, shape.w);
+        let channels_last = matches!(ports, [only] if only.channels_last);
+        let wanted = ImageShape::new(shape.c, shape.h, shape.w).with_channels_last(channels_last);
         let parts = match calibration {
             Calibration::MadeUp => vec![Part::Inputs(made_up_inputs(shape, preprocessing, MADE_UP_INPUTS))],
             Calibration::Inputs(inputs) => {
@@ -86,7 +88,7 @@ impl CalibrationSet {
                 vec![Part::Inputs(inputs.clone())]
             }
             Calibration::Files(files) => {
-                files.iter().map(|file| decoded(file, wanted)).collect::<Result<_, _>>()?
+                files.iter().map(|file| decoded(file, wanted, ports)).collect::<Result<_, _>>()?
             }
         };
         let mut n = 0;
@@ -170,10 +172,12 @@ impl Inputs for CalibrationSet {
     }
 }
 
-fn decoded(file: &ImageFile, shape: ImageShape) -> Result<Part, CompileError> {
-    decode_samples(&file.bytes, Path::new(&file.name), shape)
-        .map(Part::Samples)
-        .map_err(|kind| CompileError::Calibration { name: file.name.clone(), kind })
+fn decoded(file: &ImageFile, shape: ImageShape, ports: &[Port]) -> Result<Part, CompileError> {
+    let samples = match ports.len() {
+        0 | 1 => decode_samples(&file.bytes, Path::new(&file.name), shape),
+        _ => decode_joined(&file.bytes, ports, shape),
+    };
+    samples.map(Part::Samples).map_err(|kind| CompileError::Calibration { name: file.name.clone(), kind })
 }
 
 /// The inputs that the passes measure value ranges on: none where nothing was given and batch normalizations tell them.

@@ -4,6 +4,7 @@ use fhe_input::InputErrorKind;
 use fhec_ir::{EnsembleError, VerifyErrors};
 use fhec_passes::PassError;
 
+use crate::approximate::NoValue;
 use crate::import::ImportError;
 use crate::pipeline::BuildError;
 use crate::search::ScheduleError;
@@ -69,6 +70,21 @@ pub enum CompileError {
     /// There are no calibration inputs in what was given.
     #[error("there is no calibration input")]
     NoCalibration,
+    /// Keys of another program do not serve.
+    #[error("the keys of the other program do not serve: {what}")]
+    Unlike {
+        /// What is different.
+        what: String,
+    },
+    /// Functions of an ensemble's members would need one polynomial each.
+    #[error("functions of an ensemble are not approximated")]
+    ApproximateEnsemble,
+    /// Functions cannot be fitted to numbers that nobody vouches for.
+    #[error("there are no inputs to fit polynomials to")]
+    ApproximateBlindly,
+    /// A function has no value where it is used.
+    #[error(transparent)]
+    NoValue(#[from] NoValue),
     /// A pass failed: a bug.
     #[error(transparent)]
     Pass(#[from] PassError),
@@ -115,6 +131,10 @@ impl CompileError {
             | Self::Statistic { .. }
             | Self::Classes { .. }
             | Self::Toy { .. }
+            | Self::Unlike { .. }
+            | Self::ApproximateEnsemble
+            | Self::ApproximateBlindly
+            | Self::NoValue(_)
             | Self::Calibration { .. }
             | Self::NoCalibration => false,
         }
@@ -129,6 +149,7 @@ impl CompileError {
                 ImportError::Io { .. } => "model-unreadable",
                 ImportError::Malformed(_) => "model-malformed",
                 ImportError::Refused(_) => "model-refused",
+                ImportError::NoSuchOutput { .. } => "no-such-output",
                 ImportError::Verify(_) => "import-bug",
             },
             Self::Ensemble(_) => "no-ensemble",
@@ -138,6 +159,10 @@ impl CompileError {
             Self::Toy { .. } => "toy-ring",
             Self::Calibration { .. } => "calibration-unreadable",
             Self::NoCalibration => "no-calibration",
+            Self::Unlike { .. } => "unlike",
+            Self::ApproximateEnsemble => "approximate-ensemble",
+            Self::ApproximateBlindly => "approximate-blindly",
+            Self::NoValue(_) => "no-value",
             Self::Pass(_) => "pass-bug",
             Self::Verify(_) => "graph-bug",
             Self::Simulation(_) => "simulation-bug",

@@ -1,20 +1,24 @@
 //! What a program tells its users: names, preprocessing and classes, from the request or from the model.
 
 use fhe_bytecode::text::harmless;
-use fhe_bytecode::{Origin, Preprocessing};
+use fhe_bytecode::{Origin, Port, Preprocessing, Tail, TailStep};
 
 use super::{CompileError, Request, Statistic};
 use crate::emit::Labels;
-use crate::import::Imported;
+use crate::import::{Imported, InputInfo};
 
 /// The request's word where there is one, else the model's.
 pub(super) fn labels(request: &Request, imported: &Imported) -> Result<Labels, CompileError> {
+    let first_port = imported.ports.first().and_then(Port::len);
     let n_scores = imported.graph.outputs().first().map_or(0, |&id| imported.graph.shape(id).len());
+    let is_one = imported.ports.len() < 2;
     let classes = match request.classes.is_empty() {
-        true => imported.labels.clone().unwrap_or_default(),
+        true => imported.labels.clone().or_else(|| classes_of_tails(imported, n_scores)).unwrap_or_default(),
         false => request.classes.iter().map(|class| harmless(class)).collect(),
     };
-    if !classes.is_empty() && classes.len() != n_scores {
+    // Labels are for the scores; of several outputs they name the first.
+    let n_named = if is_one { n_scores } else { first_port.unwrap_or(n_scores) };
+    if !classes.is_empty() && classes.len() != n_named {
         return Err(CompileError::Classes { given: classes.len(), scores: n_scores });
     }
     Ok(Labels {
@@ -26,12 +30,28 @@ pub(super) fn labels(request: &Request, imported: &Imported) -> Result<Labels, C
         input: imported.inputs.first().map_or_else(String::new, |i| i.name.clone()),
         output: imported.outputs.first().cloned().unwrap_or_default(),
         preprocessing: preprocessing(request, imported)?,
-        classes,
+        classes: if is_one { classes } else { Vec::new() },
+        input_ports: ports(imported),
+        output_ports: imported.ports.clone(),
+        tails: imported.tails.clone(),
     })
 }
 
-fn preprocessing(request: &Request, imported: &Imported) -> Result<Preprocessing, CompileError> {
-    let channels = imported.inputs.first().map_or(1, |i| i.shape.c);
+/// The names that the model's own tail has for every score.
+fn classes_of_tails(imported: &Imported, n_scores: usize) -> Option<Vec<String>> {
+    let votes = |tail: &Tail| tail.steps.iter().any(|step| matches!(step, TailStep::Votes { .. }));
+    let named = |tail: &&Tail| tail.classes.len() == n_scores && !votes(tail);
+    imported.tails.iter().find(named).map(|tail| tail.classes.clone())
+}
+
+/// The model's inputs; none for a network that comes from no file.
+pub(super) fn ports(imported: &Imported) -> Vec<Port> {
+    imported.inputs.iter().filter(|input| !input.name.is_empty()).map(InputInfo::port).collect()
+}
+
+/// The request's word where there is one, else the model's, for every channel.
+pub(super) fn preprocessing(request: &Request, imported: &Imported) -> Result<Preprocessing, CompileError> {
+    let channels = imported.graph.inputs().first().map_or(1, |&id| imported.graph.shape(id).c);
     let from_model = imported.preprocessing.as_ref();
     let of = |what: Statistic, given: &[f64], stored: Option<&Vec<f64>>| {
         if let Some(&value) =

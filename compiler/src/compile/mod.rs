@@ -7,12 +7,14 @@
 mod calibration;
 mod error;
 mod labels;
+mod like;
 mod observer;
 mod rehearsal;
 mod request;
 mod rounding;
 mod survey;
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use fhe_bytecode::params::LOG_N_RANGE;
@@ -28,9 +30,10 @@ pub use self::survey::SelfCheck;
 
 use self::calibration::{CalibrationSet, check_sizes, range_inputs};
 use self::survey::Survey;
+use crate::approximate::{Approximation, approximate};
 use crate::cluster::{Clustering, Order, cluster_model};
 use crate::emit::Labels;
-use crate::import::{Imported, Note};
+use crate::import::{Fitted, Functions, ImportOptions, Imported, Note};
 use crate::pipeline::{BuildError, BuildOptions, Built, Measured, ParamsChoice, Prepared};
 use crate::simulate::{Inputs as _, Until};
 
@@ -39,7 +42,7 @@ const PRECISION: RangeInclusive<f64> = 6.0..=9.0;
 /// Smallest ring degree that is tried where rings may protect nothing, as log2.
 const TOY_LOG_N: u32 = 11;
 /// How much more time than the first program one may take whose noise changes fewer classes.
-const CLASS_PREMIUM: f64 = 1.25;
+const CLASS_PREMIUM: f64 = 1.1;
 
 /// A checked program, the stages it came from, and what is known about it.
 #[derive(Clone, Debug)]
@@ -52,6 +55,8 @@ pub struct Compiled {
     pub saturation: Vec<(&'static str, Saturation)>,
     /// What the user should know about the import.
     pub notes: Vec<Note>,
+    /// What was put in place of functions that are no polynomials, where that was asked for.
+    pub approximation: Option<Approximation>,
     /// The program on the inputs it was calibrated on, with simulated noise.
     pub check: SelfCheck,
     /// One of the inputs it was calibrated on.
@@ -63,7 +68,30 @@ pub struct Compiled {
 /// # Errors
 /// When a model cannot be read or encrypted, or the request cannot be met: a code and the facts.
 pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compiled, CompileError> {
-    let mut imported = imported(request, observer)?;
+    let mut variants = imported(request, observer)?.into_iter();
+    let mut result = Err(CompileError::NoModel);
+    // Several differ in depth only: the deepest that has a schedule is taken.
+    for variant in &mut variants {
+        result = compile_one(request, variant, observer);
+        if !matches!(result, Err(CompileError::Build(BuildError::Schedule(_)))) {
+            break;
+        }
+    }
+    result
+}
+
+/// A model as it was read, and what was put in place of its functions.
+struct Variant {
+    imported: Imported,
+    approximation: Option<Approximation>,
+}
+
+fn compile_one(
+    request: &Request,
+    variant: Variant,
+    observer: &mut dyn Observer,
+) -> Result<Compiled, CompileError> {
+    let Variant { mut imported, approximation } = variant;
     let on_model = request
         .cluster
         .filter(|options| options.order == Order::Before)
@@ -78,7 +106,8 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
             return Err(BuildError::Arity { inputs: other.len(), outputs }.into());
         }
     };
-    let calibration = CalibrationSet::new(&request.calibration, shape, &labels.preprocessing)?;
+    let ports = &labels.input_ports;
+    let calibration = CalibrationSet::new(&request.calibration, shape, &labels.preprocessing, ports)?;
     let calibration = calibration.typical(&imported.graph);
     observer.stage(Stage::Passes);
     let (graph, saturation) = optimized(request, imported.graph, &calibration, observer)?;
@@ -94,6 +123,9 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
         memory: request.memory,
         costs: request.costs.clone(),
     };
+    if let Some(other) = &request.like {
+        like::ask(&mut options, other)?;
+    }
     observer.stage(Stage::Calibrate);
     let probes = calibration.probes();
     let measured = Measured { probes: &probes, all: &calibration, range: calibration.pixels() };
@@ -105,6 +137,9 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
     let survey = Survey { calibration: &calibration, leads: prepared.leads() };
     let (mut built, check) =
         until_classes_survive(request, &mut options, &prepared, &labels, &survey, observer)?;
+    if let Some(other) = &request.like {
+        like::check(&built.program, other)?;
+    }
     // Codebooks change weights on purpose.
     if request.cluster.is_none() {
         let lost = rounding::lost(&graph, &built.program, &probes)?;
@@ -112,15 +147,49 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
     }
     let sample = calibration.input(0);
     let built = with_clustering(built, on_model);
-    Ok(Compiled { built, graph, saturation, notes: imported.notes, check, sample })
+    Ok(Compiled { built, graph, saturation, notes: imported.notes, approximation, check, sample })
+}
+
+/// The model, or where its functions are approximated several ways to do that, the best first.
+fn imported(request: &Request, observer: &mut dyn Observer) -> Result<Vec<Variant>, CompileError> {
+    let (relu, outputs) = (request.relu, request.outputs.clone());
+    let options = ImportOptions { relu, outputs, functions: Functions::Refused };
+    if !request.approximate {
+        let imported = joined(request, &options, observer)?;
+        return Ok(vec![Variant { imported, approximation: None }]);
+    }
+    let [model] = &request.models[..] else { return Err(CompileError::ApproximateEnsemble) };
+    observer.stage(Stage::Import { model: &model.name });
+    let open = model.import(&ImportOptions { functions: Functions::Open, ..options.clone() })?;
+    if open.gaps.is_empty() {
+        let imported = joined(request, &options, observer)?;
+        return Ok(vec![Variant { imported, approximation: None }]);
+    }
+    let shape = open.graph.shape(open.graph.inputs()[0]);
+    let (preprocessing, ports) = (labels::preprocessing(request, &open)?, labels::ports(&open));
+    let calibration = CalibrationSet::new(&request.calibration, shape, &preprocessing, &ports)?;
+    if !calibration.is_real() {
+        return Err(CompileError::ApproximateBlindly);
+    }
+    observer.stage(Stage::Approximate);
+    let found = approximate(&open, &calibration, &mut |done, of| observer.fraction(done, of))?;
+    let variant = |(fitted, approximation): (BTreeMap<String, Fitted>, Approximation)| {
+        let options = ImportOptions { functions: Functions::Fitted(fitted), ..options.clone() };
+        Ok(Variant { imported: model.import(&options)?, approximation: Some(approximation) })
+    };
+    found.into_iter().map(variant).collect()
 }
 
 /// The model, or the ensemble of all models with what the first one says about using it.
-fn imported(request: &Request, observer: &mut dyn Observer) -> Result<Imported, CompileError> {
+fn joined(
+    request: &Request,
+    options: &ImportOptions,
+    observer: &mut dyn Observer,
+) -> Result<Imported, CompileError> {
     let mut members = Vec::with_capacity(request.models.len());
     for model in &request.models {
         observer.stage(Stage::Import { model: &model.name });
-        members.push(model.import(request.relu)?);
+        members.push(model.import(options)?);
     }
     let graphs: Vec<Graph> = members.iter().skip(1).map(|m| m.graph.clone()).collect();
     let mut first = members.into_iter().next().ok_or(CompileError::NoModel)?;
@@ -172,7 +241,7 @@ fn until_classes_survive(
     observer: &mut dyn Observer,
 ) -> Result<(Built, SelfCheck), CompileError> {
     let is_free =
-        request.precision.is_none() && request.params == ParamsChoice::Search && survey.calibration.is_real();
+        request.precision.is_none() && options.params == ParamsChoice::Search && survey.calibration.is_real();
     let mut built = prepared.build(options, labels.clone())?;
     let affordable = CLASS_PREMIUM * built.seconds();
     let checked = |built: &Built, until: Until, observer: &mut dyn Observer| {

@@ -15,6 +15,8 @@ pub enum Stage<'a> {
         /// Its name.
         model: &'a str,
     },
+    /// Polynomials are fitted to functions that are none.
+    Approximate,
     /// The passes run.
     Passes,
     /// Values are measured on the calibration inputs.

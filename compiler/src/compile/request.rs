@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use fhe_bytecode::{CostModel, Preprocessing};
+use fhe_bytecode::{CheckedProgram, CostModel, Preprocessing};
 use fhec_ir::Graph;
 
 use super::CompileError;
@@ -23,6 +23,10 @@ pub struct Request {
     pub models: Vec<Model>,
     /// Replaces ReLU and its relatives by the best polynomial of this specification.
     pub relu: Option<FitSpec>,
+    /// Replaces functions that are no polynomials by polynomials fitted to what the calibration inputs lead to.
+    pub approximate: bool,
+    /// Names of the model's outputs to compute; empty: all of them.
+    pub outputs: Vec<String>,
     /// Mean and deviation of pixels from 0 to 1: one number for all channels, or one for each; empty: as the model says.
     pub preprocessing: Preprocessing,
     /// Names of the classes, one for every score; empty: as the model says.
@@ -44,6 +48,8 @@ pub struct Request {
     pub precision: Option<f64>,
     /// Where the parameters come from.
     pub params: ParamsChoice,
+    /// A program whose keys are to serve: its parameters and layout are taken, and no key that it does not need.
+    pub like: Option<Box<CheckedProgram>>,
     /// log2 of the ring degrees that may be used, the smallest that fits first; None: all that protect.
     pub log_n: Option<RangeInclusive<u32>>,
     /// Accept rings that protect nothing.
@@ -66,6 +72,8 @@ impl Default for Request {
         Self {
             models: Vec::new(),
             relu: None,
+            approximate: false,
+            outputs: Vec::new(),
             preprocessing: Preprocessing::default(),
             classes: Vec::new(),
             calibration: Calibration::MadeUp,
@@ -76,6 +84,7 @@ impl Default for Request {
             sublevels: 2,
             precision: None,
             params: ParamsChoice::Search,
+            like: None,
             log_n: None,
             toy: false,
             headroom: None,
@@ -152,6 +161,9 @@ impl Model {
             graph,
             inputs,
             outputs,
+            ports: Vec::new(),
+            tails: Vec::new(),
+            gaps: Vec::new(),
             labels: None,
             preprocessing: None,
             notes: Vec::new(),
@@ -162,11 +174,10 @@ impl Model {
     }
 
     /// Reads the model.
-    pub(super) fn import(&self, relu: Option<FitSpec>) -> Result<Imported, CompileError> {
-        let options = ImportOptions { relu };
+    pub(super) fn import(&self, options: &ImportOptions) -> Result<Imported, CompileError> {
         match &self.source {
             Source::Onnx { bytes, external } => {
-                import::import(bytes.clone(), external.as_deref(), &options).map_err(|source| {
+                import::import(bytes.clone(), external.as_deref(), options).map_err(|source| {
                     CompileError::Import { model: self.name.clone(), source: Box::new(source) }
                 })
             }

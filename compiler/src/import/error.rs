@@ -23,6 +23,14 @@ pub enum ImportError {
     /// The model is sound, but parts of it cannot be evaluated on encrypted data.
     #[error("{0}")]
     Refused(Refusals),
+    /// An output that was asked for and is not there.
+    #[error("the model has no output `{name}`; it has {has}")]
+    NoSuchOutput {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        has: String,
+    },
     /// The translation broke its own rules.
     #[error("the import made an invalid graph: {0}")]
     Verify(fhec_ir::VerifyErrors),

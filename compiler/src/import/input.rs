@@ -1,14 +1,17 @@
 //! Declares the inputs of the graph: which dimension is the batch, which the channels.
 
-use fhec_ir::{Op, Shape};
+use fhe_bytecode::Port;
+use fhec_ir::{NodeId, Op, Shape, Slice};
 
 use super::error::{Malformed, Refusal};
 use super::limits::{MAX_RANK, MAX_VALUE_LEN, product};
 use super::model::Declared;
+use super::node::Node;
+use super::ops::{self, LinearMap};
 use super::polynomial::Polynomial;
 use super::reason::Reason;
 use super::translate::Translator;
-use super::value::{Encrypted, Value};
+use super::value::{Encrypted, OpError, Value};
 use super::view::{Axis, View};
 
 /// Most nodes between an input and the first one that tells its layout.
@@ -25,12 +28,20 @@ pub struct InputInfo {
     pub shape: Shape,
     /// For every number of the graph's input, in channel, row, column order, its flat position in the ONNX tensor.
     positions: Option<Vec<usize>>,
+    /// Position of its first number in the graph's input.
+    pub offset: usize,
 }
 
 impl InputInfo {
     /// An input of a graph that comes from no file.
     pub(crate) fn unnamed(shape: Shape) -> Self {
-        Self { name: String::new(), dims: vec![1, shape.c, shape.h, shape.w], shape, positions: None }
+        Self {
+            name: String::new(),
+            dims: vec![1, shape.c, shape.h, shape.w],
+            shape,
+            positions: None,
+            offset: 0,
+        }
     }
 
     /// Re-orders an input of the graph for the ONNX model.
@@ -47,26 +58,76 @@ impl InputInfo {
         reordered
     }
 
+    /// How clients see it.
+    #[must_use]
+    pub fn port(&self) -> Port {
+        let dims = self.dims.iter().map(|&d| d as u32).collect();
+        let (channels_last, offset) = (self.is_channels_last(), self.offset as u32);
+        Port { name: self.name.clone(), dims, channels_last, offset }
+    }
+
     /// Whether the ONNX model wants channels last.
     pub fn is_channels_last(&self) -> bool {
         self.positions.is_some()
     }
 }
 
-/// Declares every input of the model.
+/// Declares every input of the model. Several become parts of one input of the graph.
 pub(super) fn declare_all(cx: &mut Translator<'_>) -> Result<Vec<InputInfo>, Malformed> {
-    let mut infos = Vec::new();
+    let mut all = Vec::new();
     for declared in &cx.model.inputs {
-        match declare(cx, declared) {
-            Ok(info) => infos.push(info),
-            Err(reason) => {
-                let refusal =
-                    Refusal { node: declared.name.clone(), op: "graph input".into(), shape: None, reason };
-                cx.refuse_end(refusal);
-            }
+        match view_of(cx, declared) {
+            Ok(view) => all.push((declared, view)),
+            Err(reason) => refuse(cx, declared, reason),
         }
     }
+    let only = all.len() == 1;
+    let plane = plane(all.iter().map(|(_, view)| view.shape()));
+    let channels = |shape: Shape| shape.len().div_ceil(plane.area());
+    let total: usize = all.iter().map(|(_, view)| channels(view.shape())).sum();
+    let shape = if only { all[0].1.shape() } else { Shape::new(total, plane.h, plane.w) };
+    let name = if only { all[0].0.name.as_str() } else { "inputs" };
+    if all.is_empty() || product(&shape.dims(), MAX_VALUE_LEN).is_none_or(|n| n == 0) {
+        return Ok(Vec::new());
+    }
+    let input = match cx.emitter.add(Op::Input { shape }, &[], name) {
+        Ok(input) => input,
+        Err(_) => return Ok(Vec::new()),
+    };
+    let (mut infos, mut first) = (Vec::new(), 0);
+    for (declared, view) in all {
+        let n = channels(view.shape());
+        let part = Part { input, first, n, is_whole: only, plane };
+        match declare(cx, declared, view, part) {
+            Ok(info) => infos.push(info),
+            Err(reason) => refuse(cx, declared, reason),
+        }
+        first += n;
+    }
     Ok(infos)
+}
+
+fn refuse(cx: &mut Translator<'_>, declared: &Declared, reason: Reason) {
+    cx.refuse_end(Refusal { node: declared.name.clone(), op: "graph input".into(), shape: None, reason });
+}
+
+/// Height and width of the joined input: those of the largest image.
+fn plane(shapes: impl Iterator<Item = Shape>) -> Shape {
+    let largest = shapes.max_by_key(|shape| shape.area()).unwrap_or(Shape::vector(1));
+    Shape::new(1, largest.h, largest.w)
+}
+
+/// Where an input of the model lies in the input of the graph.
+#[derive(Clone, Copy)]
+struct Part {
+    input: NodeId,
+    /// First channel.
+    first: usize,
+    /// Channels.
+    n: usize,
+    /// Whether it is all of the input.
+    is_whole: bool,
+    plane: Shape,
 }
 
 /// The graph's shape for an ONNX tensor with channels first; `None` if it is neither an image nor a vector.
@@ -80,7 +141,8 @@ pub(super) fn shape_of(dims: &[usize]) -> Option<Shape> {
     }
 }
 
-fn declare(cx: &mut Translator<'_>, declared: &Declared) -> Result<InputInfo, Reason> {
+/// How the model sees an input.
+fn view_of(cx: &mut Translator<'_>, declared: &Declared) -> Result<View, Reason> {
     let has_batch = match declared.dims[..] {
         [first, _, _] => first.is_none_or(|d| d == 1),
         ref dims => dims.len() > 1,
@@ -98,7 +160,7 @@ fn declare(cx: &mut Translator<'_>, declared: &Declared) -> Result<InputInfo, Re
     }
     // A first reshape says what a flat input means; a first transpose, where its channels are.
     let reads_as = reading(cx, &declared.name, &dims);
-    let view = match reads_as {
+    Ok(match reads_as {
         Reading::ChannelsFirst(image) => {
             let shape = shape_of(&image).ok_or(Reason::Rank(dims.len()))?;
             View::nchw(shape).reshape(dims.clone()).ok_or(Reason::Rank(dims.len()))?
@@ -107,9 +169,17 @@ fn declare(cx: &mut Translator<'_>, declared: &Declared) -> Result<InputInfo, Re
             product(&[h, w, c], MAX_VALUE_LEN).filter(|&n| n > 0).ok_or(Reason::TooLarge)?;
             View::new(dims.clone(), &[Axis::H, Axis::W, Axis::C], Shape::new(c, h, w))
         }
-    };
-    let shape = view.shape();
-    let id = cx.emitter.add(Op::Input { shape }, &[], &declared.name)?;
+    })
+}
+
+/// Gives an input of the model its value: the graph's input, or some of its channels.
+fn declare(
+    cx: &mut Translator<'_>,
+    declared: &Declared,
+    view: View,
+    part: Part,
+) -> Result<InputInfo, Reason> {
+    let (shape, dims) = (view.shape(), view.dims().to_vec());
     let positions = match view.is_canonical() {
         true => None,
         false => {
@@ -117,10 +187,44 @@ fn declare(cx: &mut Translator<'_>, declared: &Declared) -> Result<InputInfo, Re
             Some(view.positions().collect())
         }
     };
-    let mut value = Encrypted::new(Polynomial::source(id, shape), view, &declared.name);
+    let mut value = match part.is_whole {
+        true => Encrypted::new(Polynomial::source(part.input, shape), view, &declared.name),
+        false => sliced(cx, declared, view, part)?,
+    };
     value.is_float = declared.is_float;
     cx.bind(&declared.name, Value::Encrypted(value))?;
-    Ok(InputInfo { name: declared.name.clone(), dims, shape, positions })
+    let offset = part.first * part.plane.area();
+    Ok(InputInfo { name: declared.name.clone(), dims, shape, positions, offset })
+}
+
+/// Some channels of the joined input, and of these the numbers that belong to the model's.
+fn sliced(cx: &mut Translator<'_>, declared: &Declared, view: View, part: Part) -> Result<Encrypted, Reason> {
+    let whole = Shape::new(part.n, part.plane.h, part.plane.w);
+    let slice =
+        Slice { start: [part.first, 0, 0], end: [part.first + part.n, whole.h, whole.w], step: [1; 3] };
+    let id = cx.emitter.add(Op::Slice(slice), &[part.input], &declared.name)?;
+    if view.shape() == whole {
+        return Ok(Encrypted::new(Polynomial::source(id, whole), view, &declared.name));
+    }
+    let node = Node::end(&declared.name, "graph input");
+    let channels = Encrypted::new(Polynomial::source(id, whole), View::nchw(whole), &declared.name);
+    let flat = |error| match error {
+        OpError::Refused(reason) => reason,
+        OpError::Malformed(error) => Reason::Attribute(error.to_string()),
+    };
+    // What is encrypted is channels first; the model may see it in another order.
+    let n = view.shape().len();
+    let mut places = vec![0; n];
+    for (place, position) in view.positions().enumerate() {
+        places[position] = place;
+    }
+    let vector = ops::vector(cx, &node, channels).map_err(flat)?;
+    let wide = View::vector(vec![1, whole.len()]);
+    let vector = vector.with_view(wide);
+    let map = LinearMap::picks(cx, &node, &vector, vec![1, n], |at| Some(vec![0, places[at[1]]]));
+    let picked = map.and_then(|map| map.apply(cx, &node, &vector, None)).map_err(flat)?;
+    let seen = picked.view.reshape(view.dims().to_vec()).ok_or(Reason::TooLarge)?;
+    Ok(picked.with_view(seen))
 }
 
 enum Reading {

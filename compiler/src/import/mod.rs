@@ -14,6 +14,8 @@ mod emit;
 mod error;
 mod external;
 mod fold;
+mod function;
+mod gap;
 mod input;
 mod limits;
 mod metadata;
@@ -27,6 +29,8 @@ mod polynomial;
 mod proto;
 mod readers;
 mod reason;
+mod region;
+mod tail;
 mod tensor;
 mod translate;
 mod value;
@@ -35,10 +39,13 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 
+use fhe_bytecode::{Port, Tail};
 use fhec_ir::Graph;
 
 pub use contain::is_contained;
 pub use error::{ImportError, Malformed, Refusal, Refusals};
+pub use function::Function;
+pub use gap::{Functions, Gap};
 pub use input::InputInfo;
 pub use metadata::Preprocessing;
 pub use note::{Note, Replacement};
@@ -49,11 +56,41 @@ use crate::fit::FitSpec;
 use external::ExternalData;
 use limits::Budget;
 
+/// A polynomial in place of a function: of (x - center) / half_width, lowest degree first.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Fitted {
+    /// Middle of the range that it was fitted on.
+    pub center: f64,
+    /// Half of that range.
+    pub half_width: f64,
+    /// Coefficients.
+    pub coefficients: Vec<f64>,
+}
+
+impl Fitted {
+    /// Its value.
+    #[must_use]
+    pub fn eval(&self, x: f64) -> f64 {
+        let u = (x - self.center) / self.half_width;
+        self.coefficients.iter().rev().fold(0.0, |sum, c| sum * u + c)
+    }
+
+    /// Its degree.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        self.coefficients.len().saturating_sub(1)
+    }
+}
+
 /// What the caller allows.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
     /// Replaces ReLU and its relatives by the best polynomial of this specification.
     pub relu: Option<FitSpec>,
+    /// What becomes of other functions that are no polynomials.
+    pub functions: Functions,
+    /// Names of the outputs to compute; empty: all of them.
+    pub outputs: Vec<String>,
 }
 
 /// A model as a verified tensor graph, with what its file says about using it.
@@ -65,10 +102,16 @@ pub struct Imported {
     pub inputs: Vec<InputInfo>,
     /// ONNX names of the values behind the graph's outputs, in order.
     pub outputs: Vec<String>,
+    /// How the model sees the numbers of the graph's output.
+    pub ports: Vec<Port>,
+    /// The model's outputs that a client computes from those.
+    pub tails: Vec<Tail>,
     /// Class names, if the file has one for every score.
     pub labels: Option<Vec<String>>,
     /// How a client prepares an image, if the file says so.
     pub preprocessing: Option<Preprocessing>,
+    /// Functions that the graph leaves open, where that was asked for.
+    pub gaps: Vec<Gap>,
     /// What the user should know about the import.
     pub notes: Vec<Note>,
     /// The exporter, as it calls itself.
@@ -80,7 +123,7 @@ pub struct Imported {
 impl Imported {
     /// Whether the graph computes something else than the model, because activations were replaced.
     pub fn has_replacements(&self) -> bool {
-        self.notes.iter().any(|note| matches!(note, Note::Replaced(_)))
+        self.notes.iter().any(|note| matches!(note, Note::Replaced(_) | Note::Approximated { .. }))
     }
 }
 
@@ -122,7 +165,9 @@ pub(crate) fn import(
     options: &ImportOptions,
 ) -> Result<Imported, ImportError> {
     let mut budget = Budget::of_file(bytes.len());
-    let model = model::read(bytes, &mut ExternalData::new(folder), &mut budget)?;
+    let mut model = model::read(bytes, &mut ExternalData::new(folder), &mut budget)?;
+    let has = model.outputs.join(", ");
+    model.keep(&options.outputs).map_err(|name| ImportError::NoSuchOutput { name, has })?;
     let translated = translate::translate(&model, budget, options)?;
     if !translated.refusals.is_empty() {
         return Err(ImportError::Refused(Refusals(translated.refusals)));
@@ -140,6 +185,9 @@ pub(crate) fn import(
         graph,
         inputs: translated.inputs,
         outputs: translated.outputs,
+        ports: translated.ports,
+        tails: translated.tails,
+        gaps: translated.gaps,
         notes: translated.notes,
         producer: model.producer,
         opset: model.opset,

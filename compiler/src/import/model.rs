@@ -4,6 +4,7 @@
 //! made twice; nodes no output depends on are gone; constants match their extents.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use tract_onnx::pb;
 use tract_onnx::pb::tensor_proto::DataType;
@@ -24,8 +25,8 @@ pub(super) struct Model {
     pub(super) nodes: Vec<Node>,
     /// Initializers by name.
     pub(super) constants: HashMap<String, Constant>,
-    /// Names of initializers that hold strings.
-    pub(super) texts: HashSet<String>,
+    /// Initializers that hold strings, by name.
+    pub(super) texts: HashMap<String, Arc<[String]>>,
     /// Inputs that are not initializers.
     pub(super) inputs: Vec<Declared>,
     /// Names of the outputs.
@@ -60,14 +61,16 @@ pub(super) fn read(
     let proto = proto::decode(&bytes)?;
     drop(bytes);
     let graph = proto.graph.ok_or(Malformed::NoGraph)?;
-    let (mut constants, mut texts) = (HashMap::new(), HashSet::new());
+    let (mut constants, mut texts) = (HashMap::new(), HashMap::new());
     for initializer in graph.initializer {
         let name = initializer.name.clone();
         let is_new = match tensor::read(initializer, external, budget)? {
             Read::Numbers(constant) => {
-                constants.insert(name.clone(), constant).is_none() && !texts.contains(&name)
+                constants.insert(name.clone(), constant).is_none() && !texts.contains_key(&name)
             }
-            Read::Text => texts.insert(name.clone()) && !constants.contains_key(&name),
+            Read::Text(strings) => {
+                texts.insert(name.clone(), strings.into()).is_none() && !constants.contains_key(&name)
+            }
         };
         if !is_new {
             return Err(Malformed::MadeTwice(name));
@@ -79,7 +82,7 @@ pub(super) fn read(
     }
     let noted = graph.value_info.iter().chain(&graph.output);
     let noted_shapes = noted.filter_map(|info| Some((info.name.clone(), noted_shape(info)?))).collect();
-    let is_initializer = |name: &String| constants.contains_key(name) || texts.contains(name);
+    let is_initializer = |name: &String| constants.contains_key(name) || texts.contains_key(name);
     let inputs: Vec<Declared> =
         graph.input.iter().filter(|i| !is_initializer(&i.name)).map(declared).collect();
     let outputs: Vec<String> = graph.output.into_iter().map(|o| o.name).collect();
@@ -91,8 +94,13 @@ pub(super) fn read(
     }
     let nodes =
         graph.node.into_iter().map(|n| Node::read(n, external, budget)).collect::<Result<Vec<_>, _>>()?;
-    let given: HashSet<&str> =
-        inputs.iter().map(|i| &i.name).chain(constants.keys()).chain(&texts).map(String::as_str).collect();
+    let given: HashSet<&str> = inputs
+        .iter()
+        .map(|i| &i.name)
+        .chain(constants.keys())
+        .chain(texts.keys())
+        .map(String::as_str)
+        .collect();
     let nodes = sorted(nodes, &given)?;
     let made = nodes.iter().flat_map(|n| &n.outputs).map(String::as_str);
     let known: HashSet<&str> = made.chain(given).collect();
@@ -111,6 +119,36 @@ pub(super) fn read(
         opset: opset.map_or(1, |o| o.version),
         producer: proto.producer_name,
     })
+}
+
+impl Model {
+    /// Leaves the outputs of these names, if there are any, and the nodes that outputs depend on.
+    ///
+    /// # Errors
+    /// A name that no output has.
+    pub(super) fn keep(&mut self, names: &[String]) -> Result<(), String> {
+        if let Some(unknown) = names.iter().find(|name| !self.outputs.contains(name)) {
+            return Err(unknown.clone());
+        }
+        if !names.is_empty() {
+            self.outputs.retain(|output| names.contains(output));
+        }
+        let mut needed: HashSet<String> = self.outputs.iter().cloned().collect();
+        let mut is_live = vec![false; self.nodes.len()];
+        for (node, is_live) in self.nodes.iter().zip(&mut is_live).rev() {
+            *is_live = node.outputs.iter().any(|output| needed.contains(output));
+            if *is_live {
+                needed.extend(node.inputs.iter().cloned());
+            }
+        }
+        let mut live = is_live.into_iter();
+        self.nodes.retain(|_| live.next().unwrap_or(false));
+        if !names.is_empty() {
+            // An input that nothing asks for any more is not asked for either.
+            self.inputs.retain(|input| needed.contains(&input.name));
+        }
+        Ok(())
+    }
 }
 
 /// Operands first; nodes that are ready keep the order of the file.

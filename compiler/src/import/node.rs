@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use tract_onnx::pb;
 use tract_onnx::pb::attribute_proto::AttributeType;
 
-use super::clean::clean;
 use super::constant::Constant;
 use super::error::Malformed;
 use super::external::ExternalData;
 use super::limits::Budget;
-use super::tensor::{self, Read};
+use super::tensor::{self, Read, text};
 
 /// An operator applied to named values.
 #[derive(Debug)]
@@ -35,8 +34,9 @@ enum Attribute {
     Text(String),
     Ints(Vec<i64>),
     Floats(Vec<f32>),
+    Texts(Vec<String>),
     Tensor(Constant),
-    /// Strings in lists or tensors, graphs, sparse tensors and types: present, never used.
+    /// Strings in tensors, graphs, sparse tensors and types: present, never used.
     Other,
 }
 
@@ -58,6 +58,18 @@ impl Node {
         }
         let domain = if proto.domain == "ai.onnx" { String::new() } else { proto.domain };
         Ok(Node { name, domain, op: proto.op_type, inputs: proto.input, outputs: proto.output, attributes })
+    }
+
+    /// What stands for an input or output of the model where messages name a node.
+    pub(super) fn end(name: &str, op: &str) -> Self {
+        Node {
+            name: name.into(),
+            domain: String::new(),
+            op: op.into(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            attributes: BTreeMap::new(),
+        }
     }
 
     /// The name of an operand, unless it is left out.
@@ -115,6 +127,14 @@ impl Node {
         }
     }
 
+    /// A list of strings; empty if there is none.
+    pub(super) fn texts(&self, name: &str) -> &[String] {
+        match self.attributes.get(name) {
+            Some(Attribute::Texts(v)) => v,
+            _ => &[],
+        }
+    }
+
     /// A tensor attribute.
     pub(super) fn tensor(&self, name: &str) -> Option<&Constant> {
         match self.attributes.get(name) {
@@ -135,21 +155,19 @@ impl Attribute {
         external: &mut ExternalData,
         budget: &mut Budget,
     ) -> Result<Self, Malformed> {
-        let text = |bytes: Vec<u8>| {
-            let mut text = String::from_utf8_lossy(&bytes).into_owned();
-            clean(&mut text);
-            text
-        };
         Ok(match AttributeType::try_from(proto.r#type) {
             Ok(AttributeType::Int) => Attribute::Int(proto.i),
             Ok(AttributeType::Float) => Attribute::Float(proto.f),
-            Ok(AttributeType::String) => Attribute::Text(text(proto.s)),
+            Ok(AttributeType::String) => Attribute::Text(text(&proto.s)),
+            Ok(AttributeType::Strings) => {
+                Attribute::Texts(proto.strings.iter().map(|bytes| text(bytes)).collect())
+            }
             Ok(AttributeType::Ints) => Attribute::Ints(proto.ints),
             Ok(AttributeType::Floats) => Attribute::Floats(proto.floats),
             Ok(AttributeType::Tensor) => match proto.t {
                 Some(tensor) => match tensor::read(tensor, external, budget)? {
                     Read::Numbers(constant) => Attribute::Tensor(constant),
-                    Read::Text => Attribute::Other,
+                    Read::Text(_) => Attribute::Other,
                 },
                 None => Attribute::Other,
             },

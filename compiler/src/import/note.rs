@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::Fitted;
 use crate::fit::{Fit, FitSpec};
 
 /// One remark.
@@ -17,10 +18,28 @@ pub enum Note {
         /// Name of the scores that are returned instead.
         scores: String,
     },
+    /// An output is computed by the client from the scores.
+    Tail {
+        /// Name of the model's output.
+        output: String,
+        /// The first operator of the client.
+        op: String,
+        /// Name of the scores.
+        scores: String,
+    },
     /// An output that does not depend on the input is left out.
     ConstantOutput(String),
     /// An activation was replaced, as requested.
     Replaced(Replacement),
+    /// A function was replaced by a polynomial that was fitted to it.
+    Approximated {
+        /// ONNX node.
+        node: String,
+        /// Name of the function it was.
+        function: String,
+        /// The polynomial.
+        fitted: Fitted,
+    },
 }
 
 /// An activation and the polynomial in its place.
@@ -36,6 +55,14 @@ pub struct Replacement {
     pub fit: Fit,
 }
 
+impl Note {
+    /// Whether it is about a function that was replaced by a fitted polynomial.
+    #[must_use]
+    pub fn is_approximation(&self) -> bool {
+        matches!(self, Self::Approximated { .. })
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -45,8 +72,22 @@ impl fmt::Display for Note {
                     "{op} behind `{scores}` is left to the client: output `{output}` returns the scores"
                 )
             }
+            Note::Tail { output, op, scores } => {
+                write!(
+                    f,
+                    "output `{output}` is computed at decryption: {op} of `{scores}` and what follows it"
+                )
+            }
             Note::ConstantOutput(name) => {
                 write!(f, "output `{name}` does not depend on the input and is left out")
+            }
+            Note::Approximated { node, function, fitted } => {
+                let (low, high) = (fitted.center - fitted.half_width, fitted.center + fitted.half_width);
+                write!(
+                    f,
+                    "{node}: {function} on [{low:.3}, {high:.3}] replaced by degree {}",
+                    fitted.degree()
+                )
             }
             Note::Replaced(Replacement { node, function, spec, fit }) => {
                 write!(f, "{node}: {function} on [-{c}, {c}] replaced by", c = spec.c)?;

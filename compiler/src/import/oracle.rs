@@ -10,6 +10,8 @@ use tract_onnx::prelude::{
     Datum, InferenceFact, InferenceModelExt, IntoRunnable, TValue, TVec, Tensor, TractResult, TypedSimplePlan,
 };
 
+use fhe_bytecode::Port;
+
 use super::contain::contain;
 use super::{Imported, InputInfo, proto};
 
@@ -18,6 +20,7 @@ use super::{Imported, InputInfo, proto};
 pub struct Oracle {
     plan: Arc<TypedSimplePlan>,
     inputs: Vec<InputInfo>,
+    ports: Vec<Port>,
 }
 
 /// The oracle cannot evaluate the model.
@@ -54,20 +57,32 @@ impl Oracle {
 
     fn load(bytes: &[u8], folder: Option<&Path>, imported: &Imported) -> Result<Self, OracleError> {
         let plan = flatten(contain(|| plan(bytes, folder, imported)))?;
-        Ok(Oracle { plan, inputs: imported.inputs.clone() })
+        Ok(Oracle { plan, inputs: imported.inputs.clone(), ports: imported.ports.clone() })
     }
 
     fn run_plan(&self, inputs: &[&[f64]]) -> TractResult<Vec<Vec<f64>>> {
         let mut tensors: TVec<TValue> = TVec::new();
-        for (info, values) in self.inputs.iter().zip(inputs) {
+        let is_joined = self.inputs.len() > inputs.len();
+        for (i, info) in self.inputs.iter().enumerate() {
+            let values = match is_joined {
+                true => &inputs[0][info.offset..info.offset + info.shape.len()],
+                false => inputs[i],
+            };
             let values: Vec<f32> = info.to_onnx_order(values).into_iter().map(|v| v as f32).collect();
             tensors.push(Tensor::from_shape(&info.dims, &values)?.into());
         }
         let outputs = self.plan.run(tensors)?;
-        outputs
-            .iter()
-            .map(|t| Ok(t.cast_to::<f64>()?.to_plain_array_view::<f64>()?.iter().copied().collect()))
-            .collect()
+        let numbers = |t: &TValue| -> TractResult<Vec<f64>> {
+            Ok(t.cast_to::<f64>()?.to_plain_array_view::<f64>()?.iter().copied().collect())
+        };
+        let outputs = outputs.iter().map(numbers).collect::<TractResult<Vec<_>>>()?;
+        // Several outputs of the model lie one behind the other in that of the graph.
+        let ordered = outputs.iter().zip(&self.ports).flat_map(|(numbers, port)| {
+            let mut ordered = vec![0.0; numbers.len()];
+            numbers.iter().enumerate().for_each(|(i, &number)| ordered[port.position(i)] = number);
+            ordered
+        });
+        Ok(if self.ports.is_empty() { outputs } else { vec![ordered.collect()] })
     }
 }
 

@@ -1,58 +1,152 @@
-//! Declares the outputs of the graph.
+//! Declares the output of the graph: one, in which the model's outputs lie one behind the other.
+//!
+//! Outputs that only post-process the same scores share them. Values of one size of image, and vectors, are joined along
+//! the channels; others are flattened first.
 
-use std::collections::HashSet;
-
+use fhe_bytecode::{Port, Tail};
 use fhec_ir::{NodeId, Op};
 
 use super::Note;
 use super::error::Refusal;
-use super::reason::Reason;
+use super::node::Node;
+use super::ops::{identity, vector};
 use super::translate::Translator;
-use super::value::{Encrypted, Scores, Value};
+use super::value::{Encrypted, OpError, Scores, Value};
+use super::view::Axis;
 
-/// Makes one output per distinct result and returns the ONNX names of their values. Results that only post-process the
-/// same scores share an output.
-pub(super) fn declare_all(cx: &mut Translator<'_>) -> Vec<String> {
-    let (mut made, mut names) = (HashSet::new(), Vec::new());
+/// Most outputs of a model, and most tails.
+const MAX_OUTPUTS: usize = fhe_bytecode::program::MAX_PORTS;
+
+/// One value behind outputs of the model.
+struct Scored {
+    node: NodeId,
+    value: Encrypted,
+    /// What the port is called.
+    name: String,
+    /// The model's output that it stands for first.
+    output: String,
+}
+
+/// Makes the output; returns the ONNX names of the values in it, their ports, and the tails.
+pub(super) fn declare_all(cx: &mut Translator<'_>) -> (Vec<String>, Vec<Port>, Vec<Tail>) {
+    let (mut results, mut tails, mut sources) = (Vec::new(), Vec::new(), Vec::new());
     for name in &cx.model.outputs {
-        let (value, source) = match cx.value(name) {
-            Some(Value::Encrypted(value)) => (value, name.clone()),
-            Some(Value::Postprocessed(Scores { value, name: source, op, .. })) => {
-                cx.notes.push(Note::Dropped { output: name.clone(), op, scores: source.clone() });
-                (value, source)
-            }
-            Some(Value::Constant(_) | Value::Text) | None => {
+        let (value, source, scores) = match cx.value(name) {
+            Some(Value::Encrypted(value)) => (value, name.clone(), None),
+            Some(Value::Postprocessed(scores)) => (scores.value.clone(), scores.name.clone(), Some(scores)),
+            Some(Value::Constant(_) | Value::Text(_)) | None => {
                 cx.notes.push(Note::ConstantOutput(name.clone()));
                 continue;
             }
             Some(Value::Unknown) => continue,
         };
-        match declare(cx, name, &value, &mut made) {
-            Ok(true) => names.push(source),
-            Ok(false) => {}
-            Err(reason) => {
-                let shape = Some(value.view.dims().to_vec());
-                cx.refuse_end(Refusal { node: name.clone(), op: "graph output".into(), shape, reason });
+        let dims = value.view.dims().to_vec();
+        match port_of(cx, name, value, &source, &mut results) {
+            Ok((port, is_new)) => {
+                if is_new {
+                    sources.push(source.clone());
+                }
+                if let Some(scores) = scores {
+                    postprocessed(cx, name, &scores, port, &mut tails);
+                }
             }
+            Err(error) => refuse(cx, name, dims, error),
         }
     }
-    names
+    match joined(cx, results) {
+        Ok(ports) => (sources, ports, tails),
+        Err(error) => {
+            refuse(cx, "outputs", Vec::new(), error);
+            (sources, Vec::new(), tails)
+        }
+    }
 }
 
-/// Makes an output of a value; `false` if there is one already.
-fn declare(
+fn refuse(cx: &mut Translator<'_>, name: &str, dims: Vec<usize>, error: OpError) {
+    let reason = match error {
+        OpError::Refused(reason) => reason,
+        OpError::Malformed(error) => super::Reason::Attribute(error.to_string()),
+    };
+    let shape = (!dims.is_empty()).then_some(dims);
+    cx.refuse_end(Refusal { node: name.to_owned(), op: "graph output".into(), shape, reason });
+}
+
+/// A tail for an output, or a note that there is none.
+fn postprocessed(cx: &mut Translator<'_>, output: &str, scores: &Scores, port: usize, tails: &mut Vec<Tail>) {
+    let (output, op, name) = (output.to_owned(), scores.op.clone(), scores.name.clone());
+    let tail = scores.steps.clone().map(|steps| {
+        let classes = scores.classes.clone();
+        Tail { name: output.clone(), port: port as u32, steps, classes }
+    });
+    let n = scores.value.view.shape().len();
+    match tail.filter(|tail| tail.fits(n) && tails.len() < MAX_OUTPUTS) {
+        Some(tail) => {
+            tails.push(tail);
+            cx.notes.push(Note::Tail { output, op, scores: name });
+        }
+        None => cx.notes.push(Note::Dropped { output, op, scores: name }),
+    }
+}
+
+/// The position of a value among the results, and whether it is a new one.
+fn port_of(
     cx: &mut Translator<'_>,
-    name: &str,
-    value: &Encrypted,
-    made: &mut HashSet<NodeId>,
-) -> Result<bool, Reason> {
-    if !value.view.is_canonical() {
-        return Err(Reason::Rearranges("an output with channels last"));
+    output: &str,
+    value: Encrypted,
+    source: &str,
+    results: &mut Vec<Scored>,
+) -> Result<(usize, bool), OpError> {
+    let value = cx.committed(value)?;
+    let node = cx.node_of(&value)?;
+    if let Some(known) = results.iter().position(|result| result.node == node) {
+        return Ok((known, false));
     }
-    let id = cx.node_of(value)?;
-    let is_new = made.insert(id);
-    if is_new {
-        cx.emitter.add(Op::Output, &[id], name)?;
+    let name = if source.is_empty() { output } else { source };
+    results.push(Scored { node, value, name: name.to_owned(), output: output.to_owned() });
+    Ok((results.len() - 1, true))
+}
+
+/// Whether the model has channels last and the graph, as always, first.
+fn is_channels_last(value: &Encrypted) -> bool {
+    let view = &value.view;
+    let c = view.shape().c;
+    view.order() == [Axis::H, Axis::W, Axis::C] && view.dims().last() == Some(&c)
+}
+
+/// One output node of all results, and where each lies in it.
+fn joined(cx: &mut Translator<'_>, results: Vec<Scored>) -> Result<Vec<Port>, OpError> {
+    let Some(first) = results.first() else { return Ok(Vec::new()) };
+    if results.len() > MAX_OUTPUTS {
+        return Err(super::Reason::TooLarge.into());
     }
-    Ok(is_new)
+    let area = first.value.view.shape();
+    let is_alike = |r: &Scored| {
+        let shape = r.value.view.shape();
+        (shape.h, shape.w) == (area.h, area.w)
+    };
+    let is_alike = results.iter().all(is_alike);
+    let output = first.output.clone();
+    let (mut ports, mut parts, mut offset) = (Vec::new(), Vec::new(), 0);
+    for result in &results {
+        let node = Node::end(&result.name, "graph output");
+        let mut value = result.value.clone();
+        if !value.view.is_canonical() && !is_channels_last(&value) {
+            value = identity(cx, &node, &value)?;
+        }
+        if !is_alike {
+            value = vector(cx, &node, value)?;
+        }
+        let channels_last = !value.view.is_canonical();
+        let dims = value.view.dims().iter().map(|&d| d as u32).collect();
+        let name = result.name.clone();
+        ports.push(Port { name, dims, channels_last, offset: offset as u32 });
+        offset += value.view.shape().len();
+        parts.push(cx.node_of(&value)?);
+    }
+    let joined = match parts[..] {
+        [only] => only,
+        _ => cx.emitter.add(Op::Concat, &parts, "outputs")?,
+    };
+    cx.emitter.add(Op::Output, &[joined], &output)?;
+    Ok(ports)
 }

@@ -11,7 +11,6 @@ pub(super) struct Readers<'m> {
     counts: HashMap<&'m str, usize>,
     pending: HashMap<&'m str, usize>,
     structural: HashSet<&'m str>,
-    outputs: HashSet<&'m str>,
     first: HashMap<&'m str, &'m Node>,
 }
 
@@ -37,13 +36,7 @@ impl<'m> Readers<'m> {
                 }
             }
         }
-        Readers {
-            pending: counts.clone(),
-            counts,
-            structural,
-            outputs: model.outputs.iter().map(String::as_str).collect(),
-            first,
-        }
+        Readers { pending: counts.clone(), counts, structural, first }
     }
 
     /// How many nodes and outputs read a value.
@@ -62,11 +55,6 @@ impl<'m> Readers<'m> {
             *left = left.saturating_sub(1);
             *left == 0
         })
-    }
-
-    /// Whether a value is an output of the model.
-    pub(super) fn is_output(&self, name: &str) -> bool {
-        self.outputs.contains(name)
     }
 
     /// Whether a convolution, a pool, an output or the like reads a value, directly or through a change of view.

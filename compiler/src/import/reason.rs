@@ -91,6 +91,12 @@ pub enum Reason {
     /// Batch normalization that computes its statistics.
     #[error("it computes its statistics from the batch")]
     TrainingMode,
+    /// A comparison.
+    #[error("it compares encrypted values")]
+    Comparison,
+    /// A model of another kind than sums and products.
+    #[error("{0}, which is not a polynomial")]
+    Learned(&'static str),
     /// The requested replacement cannot be fitted.
     #[error("the replacement cannot be fitted: {0}")]
     Fit(crate::fit::FitError),
@@ -101,17 +107,19 @@ impl Reason {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Activation(_) => {
-                "retrain with a polynomial activation, or replace it with `--relu quadratic` (retraining is expected)"
+                "add `--approximate --calibrate IMAGES`, which fits a polynomial to every layer, or retrain with a polynomial activation"
             }
             Self::Function(_) => {
-                "retrain with a polynomial in its place, such as a square or a quadratic activation"
+                "add `--approximate --calibrate IMAGES` if it is an activation, or retrain with a polynomial in its place"
             }
             Self::MaxPool => "use average pooling and retrain; the two agree on where a feature is",
             Self::InnerSoftmax => "end the exported model before it and let the client apply it",
             Self::Clip { min, .. } if *min == 0.0 => {
-                "remove the limits and keep values in range by training, or replace it with `--relu quadratic` (retraining is expected)"
+                "add `--approximate --calibrate IMAGES`, which fits a polynomial, or keep values in range by training"
             }
-            Self::Clip { .. } => "remove the limits and keep values in range by training",
+            Self::Clip { .. } => {
+                "remove the limits and keep values in range by training, or add `--approximate --calibrate IMAGES`"
+            }
             Self::ControlFlow => {
                 "export the model for one fixed input shape, which unrolls loops and branches"
             }
@@ -137,6 +145,12 @@ impl Reason {
             Self::TooLarge => "use a smaller input or fewer channels",
             Self::Statistics => "use batch normalization, whose statistics are constants after training",
             Self::TrainingMode => "export the model in inference mode",
+            Self::Comparison => {
+                "leave the outputs that need it to the client: `--model-output NAME` computes the others alone"
+            }
+            Self::Learned(_) => {
+                "use a linear model, PolynomialFeatures before one, an SVM with a polynomial kernel, or an MLP"
+            }
             Self::Fit(_) => "choose other values of c and b in `--relu quadratic,c=…,b=…`",
         }
     }

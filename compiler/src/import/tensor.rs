@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tract_onnx::pb::TensorProto;
 use tract_onnx::pb::tensor_proto::{DataLocation, DataType};
 
+use super::clean::clean;
 use super::constant::{Constant, Data};
 use super::error::Malformed;
 use super::external::ExternalData;
@@ -16,7 +17,7 @@ pub(super) enum Read {
     /// Numbers.
     Numbers(Constant),
     /// Strings, which only operators behind the network's result may read.
-    Text,
+    Text(Vec<String>),
 }
 
 /// Converts and consumes a tensor, so that two copies of its data exist only while it is read.
@@ -38,7 +39,7 @@ pub(super) fn read(
     let kind = DataType::try_from(proto.data_type).unwrap_or(DataType::Undefined);
     if kind == DataType::String {
         return match proto.string_data.len() == len {
-            true => Ok(Read::Text),
+            true => Ok(Read::Text(proto.string_data.iter().map(|bytes| text(bytes)).collect())),
             false => Err(problem(format!("has {} strings for {len} elements", proto.string_data.len()))),
         };
     }
@@ -58,6 +59,13 @@ pub(super) fn read(
         None => from_fields(kind, proto, len),
     };
     Ok(Read::Numbers(Constant { dims, data: data.map_err(problem)? }))
+}
+
+/// Text of a model as messages may show it.
+pub(super) fn text(bytes: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(bytes).into_owned();
+    clean(&mut text);
+    text
 }
 
 fn extents(dims: &[i64]) -> Result<Vec<usize>, String> {
@@ -222,7 +230,7 @@ mod tests {
             ..Default::default()
         };
         let read = read(proto, &mut ExternalData::new(None), &mut Budget::of_file(0));
-        assert!(matches!(read, Ok(Read::Text)));
+        assert!(matches!(read, Ok(Read::Text(_))));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use fhe_bytecode::{Port, Tail};
 use fhec_ir::{Graph, NodeId, Op, Shape};
 
 use super::coefficient::Coefficient;
@@ -17,9 +18,10 @@ use super::node::Node;
 use super::polynomial::Polynomial;
 use super::readers::Readers;
 use super::reason::Reason;
+use super::region::{self, Region, Regions};
 use super::value::{Encrypted, OpError, Scores, Value};
 use super::view::View;
-use super::{ImportOptions, Note, fold, input, ops, output};
+use super::{Functions, Gap, ImportOptions, Note, fold, gap, input, ops, output, tail};
 
 /// What the translation of a model gives.
 pub(super) struct Translated {
@@ -27,6 +29,11 @@ pub(super) struct Translated {
     pub(super) inputs: Vec<super::InputInfo>,
     /// ONNX names of the values behind the graph's outputs.
     pub(super) outputs: Vec<String>,
+    /// How the model sees the numbers of the graph's output.
+    pub(super) ports: Vec<Port>,
+    /// What a client computes from them.
+    pub(super) tails: Vec<Tail>,
+    pub(super) gaps: Vec<Gap>,
     pub(super) notes: Vec<Note>,
     pub(super) refusals: Vec<Refusal>,
 }
@@ -48,16 +55,36 @@ pub(super) fn translate(
         notes: Vec::new(),
         refusals: Vec::new(),
         refused_inner: HashSet::new(),
+        gaps: Vec::new(),
     };
     let inputs = input::declare_all(&mut cx)?;
-    for node in &model.nodes {
-        cx.translate_node(node)?;
+    let regions = match options.functions {
+        Functions::Refused => Regions::default(),
+        _ => region::find(model, |node| node.op == "Sigmoid" && tail::is_behind(&cx, node))?,
+    };
+    for (i, node) in model.nodes.iter().enumerate() {
+        if regions.is_inner(i) {
+            continue;
+        }
+        match regions.ending_at(i) {
+            None => cx.translate_node(node)?,
+            Some(region) => cx.translate_region(node, region)?,
+        }
         cx.release(node);
     }
-    let outputs = output::declare_all(&mut cx);
+    let (outputs, ports, tails) = output::declare_all(&mut cx);
     let mut graph = cx.emitter.graph;
     graph.remove_dead();
-    Ok(Translated { graph, inputs, outputs, notes: cx.notes, refusals: cx.refusals })
+    Ok(Translated {
+        graph,
+        inputs,
+        outputs,
+        ports,
+        tails,
+        gaps: cx.gaps,
+        notes: cx.notes,
+        refusals: cx.refusals,
+    })
 }
 
 /// The state of a translation.
@@ -71,6 +98,8 @@ pub(super) struct Translator<'m> {
     values: HashMap<String, Value>,
     pub(super) readers: Readers<'m>,
     pub(super) notes: Vec<Note>,
+    /// Functions that the graph leaves open.
+    pub(super) gaps: Vec<Gap>,
     refusals: Vec<Refusal>,
     /// Nodes behind the scores whose result goes on into the network, and were refused for it.
     refused_inner: HashSet<String>,
@@ -115,7 +144,7 @@ impl Translator<'_> {
         match self.operand(node, slot) {
             None => Ok(None),
             Some(Value::Constant(constant)) => Ok(Some(constant)),
-            Some(Value::Text) => Err(node.malformed(format!("has strings for its {what}")).into()),
+            Some(Value::Text(_)) => Err(node.malformed(format!("has strings for its {what}")).into()),
             Some(_) => Err(Reason::NotConstant(what).into()),
         }
     }
@@ -231,17 +260,53 @@ impl Translator<'_> {
     /// What a name stands for.
     pub(super) fn value(&self, name: &str) -> Option<Value> {
         let initializer = || self.model.constants.get(name).cloned().map(Value::Constant);
-        let text = || self.model.texts.contains(name).then_some(Value::Text);
+        let text = || self.model.texts.get(name).cloned().map(Value::Text);
         self.values.get(name).cloned().or_else(initializer).or_else(text)
     }
 
+    /// Translates a node as if other values stood for its operands.
+    pub(super) fn translate_on(
+        &mut self,
+        node: &Node,
+        operands: &[(String, Value)],
+    ) -> Result<Vec<Value>, OpError> {
+        let exchange = |cx: &mut Self, all: &[(String, Value)]| -> Vec<(String, Value)> {
+            let put = |(name, value): &(String, Value)| {
+                Some((name.clone(), cx.values.insert(name.clone(), value.clone())?))
+            };
+            all.iter().filter_map(put).collect()
+        };
+        let before = exchange(self, operands);
+        let translated = ops::translate(self, node);
+        exchange(self, &before);
+        translated
+    }
+
     /// Notes a softmax whose result goes on into the network, once.
-    fn refuse_inner(&mut self, scores: &Scores) {
+    pub(super) fn refuse_inner(&mut self, scores: &Scores) {
         if self.refused_inner.insert(scores.node.clone()) {
             let (node, op) = (scores.node.clone(), scores.op.clone());
             let shape = Some(scores.value.view.dims().to_vec());
             self.refusals.push(Refusal { node, op, shape, reason: Reason::InnerSoftmax });
         }
+    }
+
+    /// Nothing is known of a value any more.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.values.insert(name.to_owned(), Value::Unknown);
+    }
+
+    /// Translates a function of several nodes at once; node by node where it is of a constant.
+    fn translate_region(&mut self, node: &Node, region: &Region) -> Result<(), Malformed> {
+        if !gap::translate(self, node, region)? {
+            for &i in &region.nodes {
+                self.translate_node(&self.model.nodes[i])?;
+            }
+        }
+        for &i in region.nodes.iter().filter(|&&i| !std::ptr::eq(&self.model.nodes[i], node)) {
+            self.release(&self.model.nodes[i]);
+        }
+        Ok(())
     }
 
     fn translate_node(&mut self, node: &Node) -> Result<(), Malformed> {
@@ -288,20 +353,10 @@ impl Translator<'_> {
             });
             return fold::fold(node, &constants.collect::<Vec<_>>(), &mut self.budget);
         }
-        let scores = operands.iter().find_map(|v| match v {
-            Value::Postprocessed(scores) => Some(scores.clone()),
-            _ => None,
-        });
-        if let Some(scores) = scores {
-            let is_last =
-                operands.iter().all(|v| !matches!(v, Value::Encrypted(_))) && ops::is_for_client(&node.op);
-            if is_last {
-                return Ok(vec![Value::Postprocessed(scores); node.outputs.len()]);
-            }
-            self.refuse_inner(&scores);
-            return Ok(vec![Value::Encrypted(scores.value)]);
+        if let Some(values) = tail::results(self, node, &operands)? {
+            return Ok(values);
         }
-        if operands.iter().any(|v| matches!(v, Value::Text)) {
+        if operands.iter().any(|v| matches!(v, Value::Text(_))) {
             return Err(node.malformed("reads strings where numbers are meant").into());
         }
         if operands.iter().any(|v| matches!(v, Value::Unknown)) {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use fhe_bytecode::TailStep;
+
 use super::constant::Constant;
 use super::error::Malformed;
 use super::polynomial::Polynomial;
@@ -14,7 +16,7 @@ pub(super) enum Value {
     /// Known now.
     Constant(Constant),
     /// Constant strings; only operators behind the network's result may read them.
-    Text,
+    Text(Arc<[String]>),
     /// Depends on the input.
     Encrypted(Encrypted),
     /// Something the client computes from the network's scores, such as a softmax.
@@ -72,6 +74,12 @@ pub(super) struct Scores {
     pub(super) node: String,
     /// Its operator.
     pub(super) op: String,
+    /// What the client computes so far; nothing if there are no words for it.
+    pub(super) steps: Option<Vec<TailStep>>,
+    /// Extents of what it has then.
+    pub(super) dims: Vec<usize>,
+    /// Names of the classes, if it is about classes.
+    pub(super) classes: Vec<String>,
 }
 
 /// Why a node has no translation.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::layers::work;
 use super::profile::Measured;
+use crate::approximate::Approximation;
 use crate::cluster::{Clustering, unclustered_bytes};
 use crate::pipeline::Built;
 use crate::{Compiled, Rehearsal, SelfCheck};
@@ -72,6 +73,9 @@ pub struct BuildReport {
     /// Measured seconds of an evaluation on all cores, where a profile is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_seconds: Option<f64>,
+    /// What was put in place of functions that are no polynomials, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approximation: Option<Approximation>,
     /// The program in the clear on the calibration inputs, with simulated noise.
     pub check: SelfCheck,
     /// The program under encryption on one of them, where that was a matter of seconds.
@@ -189,6 +193,7 @@ impl BuildReport {
             measured_seconds: None,
             check: compiled.check.clone(),
             rehearsal: None,
+            approximation: compiled.approximation.clone(),
             clustering: built.clustering.clone().map(|clustering| ClusterReport {
                 clustering,
                 plaintexts: layers.iter().map(|l| l.plaintexts).sum(),

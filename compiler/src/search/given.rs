@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::balance::uniform_sizes;
 use super::key_switching::ScheduleError;
+use super::like::Like;
 use crate::schedule::Problem;
 use crate::schedule::{ChainError, Sizes};
 
@@ -24,6 +25,8 @@ pub enum ParamsChoice {
     Paper,
     /// A file with a [`GivenParams`].
     File(PathBuf, Box<GivenParams>),
+    /// Those of another program.
+    Like(Box<Like>),
 }
 
 /// Parameters and scales fixed by hand, as read from RON.
@@ -83,6 +86,7 @@ impl ParamsChoice {
             Self::Search => Ok(None),
             Self::Paper => paper_row(levels).map(|row| Some(row.log_n)),
             Self::File(_, given) => Ok(Some(given.params.log_n)),
+            Self::Like(like) => Ok(Some(like.params.log_n)),
         }
     }
 
@@ -97,7 +101,7 @@ impl ParamsChoice {
     ) -> Result<Option<(ParamsSpec, Sizes)>, ScheduleError> {
         let positions = problem.positions();
         match self {
-            Self::Search => Ok(None),
+            Self::Search | Self::Like(_) => Ok(None),
             Self::File(_, given) => {
                 let mut spec = given.params.clone();
                 spec.insecure |= insecure;

@@ -154,12 +154,23 @@ pub fn schedule_with(
     costs: &CostModel,
 ) -> Result<Schedule, ScheduleError> {
     let chain = Chain::with_towers(problem.positions(), sizes, spec.towers.clone())?;
-    let found = problem.judged(Params::new(spec)?, chain, sizes.clone());
-    let precision = (problem.output_peak() / found.variance.sqrt()).log2();
-    Ok(problem.scheduled(found, precision, costs))
+    Ok(problem.with_chain(Params::new(spec)?, chain, sizes.clone(), costs))
 }
 
 impl Problem<'_> {
+    /// The schedule of parameters and scales that fit each other.
+    pub(super) fn with_chain(
+        &self,
+        params: Params,
+        chain: Chain,
+        sizes: Sizes,
+        costs: &CostModel,
+    ) -> Schedule {
+        let found = self.judged(params, chain, sizes);
+        let precision = (self.output_peak() / found.variance.sqrt()).log2();
+        self.scheduled(found, precision, costs)
+    }
+
     fn scheduled(&self, found: Candidate, precision: f64, costs: &CostModel) -> Schedule {
         let Candidate { params, chain, sizes, contributions, variance } = found;
         Schedule {

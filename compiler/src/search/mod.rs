@@ -12,6 +12,7 @@ mod facts;
 pub mod given;
 mod key_budget;
 pub mod key_switching;
+mod like;
 mod placement;
 mod raise;
 mod rescales;
@@ -19,6 +20,7 @@ mod towers;
 
 pub use given::ParamsChoice;
 pub use key_switching::ScheduleError;
+pub use like::Like;
 pub(crate) use placement::Front;
 pub(crate) use rescales::cheapest;
 pub use towers::TowerChoice;

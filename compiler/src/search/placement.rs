@@ -6,8 +6,10 @@ use fhe_bytecode::Packing;
 use fhe_bytecode::params::security_cap;
 
 use super::facts::map_facts;
+use super::given::ParamsChoice;
 use super::key_budget;
 use super::key_switching::{self, Request, ScheduleError};
+use super::like;
 use crate::cluster::{Clustering, distinct_plaintexts};
 use crate::emit::{self, Labels};
 use crate::layout::{self, Placed};
@@ -146,9 +148,10 @@ impl Front<'_> {
         placed.judge()?;
         let facts = map_facts(&placed, log_n, &options.costs)?;
         let problem = Problem { placed: &placed, facts: &facts, stats, log_n };
-        let schedule = match options.params.given(&problem, options.insecure)? {
-            Some((spec, sizes)) => key_switching::schedule_with(problem, spec, &sizes, &options.costs)?,
-            None => self.most_precise(problem)?,
+        let schedule = match (&options.params, options.params.given(&problem, options.insecure)?) {
+            (ParamsChoice::Like(like), _) => like::schedule(problem, like, &options.costs)?,
+            (_, Some((spec, sizes))) => key_switching::schedule_with(problem, spec, &sizes, &options.costs)?,
+            (_, None) => self.most_precise(problem)?,
         };
         Ok((placed, schedule))
     }

@@ -13,7 +13,7 @@ use crate::timed::{Positions, Step};
 pub(crate) fn cheapest(front: Front<'_>, labels: &Labels) -> Result<Built, BuildError> {
     let plain = front.timed.positions();
     let mut best = front.build_any(labels.clone());
-    if front.options.params != ParamsChoice::Search {
+    if !matches!(front.options.params, ParamsChoice::Search | ParamsChoice::Like(_)) {
         return best;
     }
     let mut tried = vec![plain.clone()];

@@ -4,7 +4,7 @@
 //! the bytes as that text, and the writer must reproduce those of the newest version. Files of older versions are never
 //! written again. `tests/corrupt` has small bad files with the error that each must give.
 
-use fhe_bytecode::codec::{self, DEFAULT_LIMIT, VERSION};
+use fhe_bytecode::codec::{self, DEFAULT_LIMIT, INTERFACE_VERSION, VERSION};
 use fhe_bytecode::{CheckedProgram, Interface, InterfaceSpec, ProgramSpec};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,15 +52,22 @@ fn older_programs_are_written_in_the_newest_version() {
     assert_eq!(old.spec(), new.spec());
 }
 
+/// Interface files are one version behind the programs they come from.
+fn golden_interface(version: u32) -> (Vec<u8>, InterfaceSpec) {
+    let text = String::from_utf8(read("golden", &format!("interface-v{version}.ron"))).unwrap();
+    (read("golden", &format!("interface-v{version}.fhei")), ron::from_str(&text).unwrap())
+}
+
 #[test]
-fn golden_interface_reads_as_its_text_and_is_that_of_the_golden_program() {
-    let bytes = read("golden", "interface-v1.fhei");
-    let interface = codec::read_interface(&bytes[..], DEFAULT_LIMIT).unwrap();
-    let text = String::from_utf8(read("golden", "interface-v1.ron")).unwrap();
-    let spec: InterfaceSpec = ron::from_str(&text).unwrap();
-    assert_eq!(*interface.spec(), spec);
+fn golden_interfaces_read_as_their_text_and_are_those_of_the_golden_programs() {
+    for version in 1..=INTERFACE_VERSION {
+        let (bytes, spec) = golden_interface(version);
+        let interface = codec::read_interface(&bytes[..], DEFAULT_LIMIT).unwrap();
+        assert_eq!(*interface.spec(), spec);
+        assert_eq!(codec::read_interface(&golden_bytes(version + 1)[..], DEFAULT_LIMIT).unwrap(), interface);
+    }
+    let (bytes, spec) = golden_interface(INTERFACE_VERSION);
     assert_eq!(codec::encode_interface(&Interface::new(spec).unwrap()), bytes);
-    assert_eq!(codec::read_interface(&golden_bytes(2)[..], DEFAULT_LIMIT).unwrap(), interface);
 }
 
 #[test]
@@ -95,8 +102,13 @@ fn write_files() {
     std::fs::write(folder("golden").join(format!("v{VERSION}.fhebc")), &golden).unwrap();
     let interface = codec::read_interface(&golden[..], DEFAULT_LIMIT).unwrap();
     let text = ron::ser::to_string_pretty(interface.spec(), ron::ser::PrettyConfig::new()).unwrap();
-    std::fs::write(folder("golden").join("interface-v1.ron"), text + "\n").unwrap();
-    std::fs::write(folder("golden").join("interface-v1.fhei"), codec::encode_interface(&interface)).unwrap();
+    std::fs::write(folder("golden").join(format!("interface-v{INTERFACE_VERSION}.ron")), text + "\n")
+        .unwrap();
+    std::fs::write(
+        folder("golden").join(format!("interface-v{INTERFACE_VERSION}.fhei")),
+        codec::encode_interface(&interface),
+    )
+    .unwrap();
     let mut expected = BTreeMap::new();
     for (name, bytes) in corrupt(&golden) {
         std::fs::write(folder("corrupt").join(name), &bytes).unwrap();

@@ -1,9 +1,10 @@
 //! What a decrypted result says, with no digit that it must not show.
 
 use fhe_bytecode::text::harmless;
-use fhe_bytecode::{Interface, Interval};
+use fhe_bytecode::{Interface, Interval, TailStep};
 
 use super::resolution::Resolution;
+use super::tail::{Named, outputs};
 use zeroize::Zeroizing;
 
 /// The confidence is told in so many steps.
@@ -28,6 +29,8 @@ pub struct Answer {
     pub unit: f64,
     /// What is wrong with scores, in the order of the output.
     pub doubts: Vec<Doubt>,
+    /// The model's outputs where they are more or other than the scores: several, or what a client computes from them.
+    pub outputs: Vec<Named>,
 }
 
 /// Why a score is not to be trusted.
@@ -75,18 +78,32 @@ impl Answer {
         let (finest, resolution) = (Resolution::finest(interface), Resolution::of(interface));
         let decided = Zeroizing::new(raw.iter().map(|&score| finest.round(score)).collect::<Vec<f64>>());
         let scores: Vec<f64> = decided.iter().map(|&score| resolution.round(score)).collect();
-        let class = best(&decided);
-        let others = || (0..scores.len()).filter(|&i| i != class);
+        // The classes are those of the first output.
+        let first = interface.output().ports.first().and_then(|port| port.range(raw.len()));
+        let classes = first.unwrap_or(0..raw.len());
+        let class = classes.start + best(&decided[classes.clone()]);
+        let others = || classes.clone().filter(|&i| i != class);
         let lead = others().map(|i| scores[class] - scores[i]).fold(f64::INFINITY, f64::min);
         let doubts = decided.iter().enumerate().filter_map(|(index, &score)| {
             doubt(interface, &resolution, score).map(|kind| Doubt { index, kind })
         });
+        let outputs = outputs(interface, &decided, &resolution);
+        // Where classes win by votes, the largest score is no class.
+        let voted = interface
+            .output()
+            .tails
+            .iter()
+            .any(|tail| tail.steps.iter().any(|step| matches!(step, TailStep::Votes { .. })));
+        let own = outputs.iter().find_map(Named::class);
+        let is_close = lead <= resolution.doubt() || lead.is_nan();
         Self {
             class,
-            label: label(interface, class),
-            confidence: (scores.len() > 1).then(|| confidence(&scores, class)),
-            is_undecided: lead <= resolution.doubt() || lead.is_nan(),
+            label: own.map_or_else(|| label(interface, class), |(name, _)| name.to_owned()),
+            confidence: (classes.len() > 1 && !voted)
+                .then(|| confidence(&scores[classes.clone()], class - classes.start)),
+            is_undecided: own.map_or(is_close, |(_, is_undecided)| is_undecided),
             doubts: doubts.collect(),
+            outputs,
             unit: resolution.unit(),
             scores,
         }

@@ -16,6 +16,7 @@ mod inputs;
 mod resolution;
 mod secret_key_file;
 mod security;
+mod tail;
 #[cfg(test)]
 #[path = "../../files/src/testing.rs"]
 mod testing;
@@ -27,3 +28,4 @@ pub use inputs::{Outside, check_range, prepare, prepare_unchecked};
 pub use resolution::{DEVIATIONS, Resolution, noise_floor};
 pub use secret_key_file::{decode_secret_key, encode_secret_key, secret_key_len};
 pub use security::insecurity;
+pub use tail::{Content, Named};

@@ -39,6 +39,16 @@ impl Resolution {
         Self::at_least(DEVIATIONS * noise_floor(interface), 0.0, MAX_DECIDING_DECIMALS)
     }
 
+    /// The unit for numbers that are computed from visible ones and are known to within `error`.
+    pub(crate) fn for_error(error: f64) -> Self {
+        Self::at_least(error, error, MAX_DECIMALS)
+    }
+
+    /// What the program predicts.
+    pub(crate) fn error(&self) -> f64 {
+        self.error
+    }
+
     /// The smallest power of ten that is not below `unit`.
     fn at_least(unit: f64, error: f64, decimals: i32) -> Self {
         // What is no number hides everything.

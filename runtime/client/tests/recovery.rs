@@ -30,8 +30,16 @@ fn interface(log_n: u32, prime_bits: f64, scale_bits: f64, claimed: f64) -> Inte
             scale,
             preprocessing: Preprocessing::default(),
             range: None,
+            ports: Vec::new(),
         },
-        OutputSpec { name: "y".to_owned(), layout: LayoutId(0), labels: Vec::new(), range: None },
+        OutputSpec {
+            name: "y".to_owned(),
+            layout: LayoutId(0),
+            labels: Vec::new(),
+            range: None,
+            ports: Vec::new(),
+            tails: Vec::new(),
+        },
     );
     let spec = InterfaceSpec {
         program: Fingerprint([7; 32]),

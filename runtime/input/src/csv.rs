@@ -13,7 +13,10 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape) -> Result<Samples, InputErr
     let (row_len, numbers) = parse(data)?;
     let n_rows = numbers.len() / row_len;
     let is_matrix = row_len == shape.width && numbers.len() == n;
-    if row_len == n || is_matrix {
+    if row_len == n {
+        return Samples::from_numbers(&[n_rows, n], numbers, shape);
+    }
+    if is_matrix {
         return Ok(Samples { shape, values: Values::Numbers(numbers), labels: None });
     }
     if row_len != n + 1 {
@@ -28,7 +31,8 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape) -> Result<Samples, InputErr
         values.extend_from_slice(&row[..n]);
         labels.push(class(index, row[n])?);
     }
-    Ok(Samples { shape, values: Values::Numbers(values), labels: Some(labels) })
+    let samples = Samples::from_numbers(&[n_rows, n], values, shape)?;
+    Ok(Samples { labels: Some(labels), ..samples })
 }
 
 /// Decodes a table with one class a row.

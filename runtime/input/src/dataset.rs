@@ -4,13 +4,13 @@ use crate::samples::{Samples, Values};
 use crate::{ImageShape, InputErrorKind};
 
 /// One CIFAR-10 record: a label byte and three planes of 32x32 bytes.
-const CIFAR_SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
+const CIFAR_SHAPE: ImageShape = ImageShape::new(3, 32, 32);
 const CIFAR_RECORD: usize = 1 + 3 * 32 * 32;
 
 /// Decodes a CIFAR-10 binary batch.
 pub(crate) fn decode_cifar(data: &[u8], shape: ImageShape) -> Result<Samples, InputErrorKind> {
     let records = cifar_records(data)?;
-    if shape != CIFAR_SHAPE {
+    if shape.with_channels_last(false) != CIFAR_SHAPE {
         return Err(InputErrorKind::WrongShape { found: format!("samples of {CIFAR_SHAPE}"), wanted: shape });
     }
     let mut pixels = Vec::with_capacity(data.len());

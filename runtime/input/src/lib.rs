@@ -29,6 +29,8 @@ mod zip;
 
 use std::path::Path;
 
+use fhe_bytecode::Port;
+
 pub use collection::{Collection, files};
 pub use error::{InputError, InputErrorKind};
 pub use labels::{decode_labels, read_labels};
@@ -63,6 +65,30 @@ pub fn read_samples_fitted(path: &Path, shape: ImageShape, fit: Fit) -> Result<S
     let read =
         || -> Result<Samples, InputErrorKind> { decode_fitted(&bytes::read_file(path)?, path, shape, fit) };
     read().map_err(|kind| InputError { path: path.to_path_buf(), kind })
+}
+
+/// Reads every sample for a model of several inputs: a NumPy archive with an array for each, under its name.
+///
+/// # Errors
+/// As [`read_samples`].
+pub fn read_joined(path: &Path, ports: &[Port], shape: ImageShape) -> Result<Samples, InputError> {
+    let read = || decode_joined(&bytes::read_file(path)?, ports, shape);
+    read().map_err(|kind| InputError { path: path.to_path_buf(), kind })
+}
+
+/// Decodes the bytes of such an archive.
+///
+/// # Errors
+/// As [`read_samples`].
+pub fn decode_joined(data: &[u8], ports: &[Port], shape: ImageShape) -> Result<Samples, InputErrorKind> {
+    match data {
+        [b'P', b'K', 3 | 5, ..] => numpy::decode_ports(data, ports, shape),
+        _ => {
+            let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+            let found = format!("no .npz archive with the arrays {}", names.join(", "));
+            Err(InputErrorKind::WrongShape { found, wanted: shape })
+        }
+    }
 }
 
 /// Decodes the bytes of a file; `path` gives hints only and is not opened.

@@ -11,12 +11,20 @@ pub struct ImageShape {
     pub height: usize,
     /// Number of columns.
     pub width: usize,
+    /// Whether the model has channels last: what is read the same way both ways is taken so, and so are flat vectors.
+    pub channels_last: bool,
 }
 
 impl ImageShape {
     /// Shape with the given channels, rows and columns.
-    pub fn new(channels: usize, height: usize, width: usize) -> Self {
-        Self { channels, height, width }
+    pub const fn new(channels: usize, height: usize, width: usize) -> Self {
+        Self { channels, height, width, channels_last: false }
+    }
+
+    /// The same for a model that has channels last.
+    #[must_use]
+    pub fn with_channels_last(self, channels_last: bool) -> Self {
+        Self { channels_last, ..self }
     }
 
     /// Number of values in one sample.

@@ -13,7 +13,7 @@ use rand_core::{RngCore, SeedableRng};
 
 use super::*;
 
-const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 4 };
+const SHAPE: ImageShape = ImageShape::new(3, 2, 4);
 
 /// Reading `data` under `name` gives the tensor 0, 1, 2, … / 255 for the first sample.
 fn check_pixels(data: &[u8], name: &str, shape: ImageShape) {
@@ -397,4 +397,51 @@ fn arrays_in_memory_are_read_as_their_files_are() {
         values[5] = number;
         assert_eq!(Samples::from_numbers(&[3, 2, 4], values, SHAPE).unwrap_err().to_string(), said);
     }
+}
+
+#[test]
+fn what_could_be_both_is_as_the_model_has_it() {
+    let shape = ImageShape::new(2, 2, 2);
+    let values: Vec<f64> = (0..8).map(f64::from).collect();
+    let read = |dims: &[usize], shape: ImageShape| {
+        let samples = Samples::from_numbers(dims, values.clone(), shape).unwrap();
+        samples.tensor(0, &Preprocessing::default()).unwrap()
+    };
+    let planes = [0.0, 2.0, 4.0, 6.0, 1.0, 3.0, 5.0, 7.0];
+    for dims in [&[2, 2, 2][..], &[1, 2, 2, 2], &[8], &[1, 8]] {
+        assert_eq!(read(dims, shape), values, "{dims:?}");
+        assert_eq!(read(dims, shape.with_channels_last(true)), planes, "{dims:?}");
+    }
+    let row =
+        decode_samples(b"0,1,2,3,4,5,6,7\n", Path::new("a.csv"), shape.with_channels_last(true)).unwrap();
+    assert_eq!(row.tensor(0, &Preprocessing::default()).unwrap(), planes);
+}
+
+#[test]
+fn several_inputs_come_from_one_archive_by_name() {
+    let port = |name: &str, dims: &[u32], channels_last: bool, offset: u32| Port {
+        name: name.into(),
+        dims: dims.to_vec(),
+        channels_last,
+        offset,
+    };
+    let ports = [port("image", &[1, 1, 2, 2], true, 0), port("facts", &[1, 3], false, 4)];
+    let shape = ImageShape::new(4, 1, 2);
+    let image = npy(&[2, 1, 2, 2], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+    let facts = npy(&[2, 3], &[10.0, 11.0, 12.0, 20.0, 21.0, 22.0]);
+    let both = archive(&[("facts.npy", &facts), ("image.npy", &image)], true);
+    let samples = decode_joined(&both, &ports, shape).unwrap();
+    assert_eq!(samples.len(), 2);
+    let tensor = |i| samples.tensor(i, &Preprocessing::default()).unwrap();
+    assert_eq!(tensor(0), [0.0, 2.0, 1.0, 3.0, 10.0, 11.0, 12.0, 0.0]);
+    assert_eq!(tensor(1), [4.0, 6.0, 5.0, 7.0, 20.0, 21.0, 22.0, 0.0]);
+    for (files, expected) in [
+        (vec![("image.npy", &image)], "no array named facts"),
+        (vec![("image.npy", &facts), ("facts.npy", &facts)], "an array image of [2, 3]"),
+    ] {
+        let files: Vec<(&str, &[u8])> = files.iter().map(|(name, data)| (*name, data.as_slice())).collect();
+        let error = decode_joined(&archive(&files, true), &ports, shape).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    assert!(decode_joined(b"1,2,3", &ports, shape).unwrap_err().to_string().contains("image, facts"));
 }

@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table};
 use fhe_bytecode::Interface;
-use fhe_client::{Answer, label};
+use fhe_client::{Answer, Content, Named, label};
 use npyz::WriterBuilder;
 
 /// What is shown of one answer.
@@ -27,6 +27,64 @@ pub(crate) struct Prediction {
     /// The true class, if the input file told it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
+    /// The model's outputs where they are more or other than the scores: classes, and numbers where scores are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<Output>,
+    /// The rounded value of a model that computes a single number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+}
+
+/// An output of the model.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub(crate) struct Output {
+    /// Name in the model.
+    pub name: String,
+    /// Extents in the model, where they are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shape: Vec<usize>,
+    /// Classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// Rounded numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<f64>,
+    /// What the numbers are called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// What the numbers are rounded to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<f64>,
+}
+
+impl Output {
+    fn new(named: &Named, shows_numbers: bool) -> Option<Self> {
+        let empty = Self {
+            name: named.name.clone(),
+            shape: named.dims.clone(),
+            classes: Vec::new(),
+            values: Vec::new(),
+            names: Vec::new(),
+            unit: None,
+        };
+        match &named.content {
+            Content::Classes { names, .. } => Some(Self { classes: names.clone(), ..empty }),
+            Content::Numbers { values, unit, classes } if shows_numbers => {
+                Some(Self { values: values.clone(), unit: Some(*unit), names: classes.clone(), ..empty })
+            }
+            Content::Numbers { .. } => None,
+        }
+    }
+
+    /// For people, on a line.
+    fn text(&self) -> String {
+        let numbers = self.values.iter().enumerate().map(|(i, value)| match self.names.get(i) {
+            Some(name) => format!("{name} {value}"),
+            None => value.to_string(),
+        });
+        let all: Vec<String> = self.classes.iter().cloned().chain(numbers).collect();
+        format!("{}: {}", self.name, all.join(", "))
+    }
 }
 
 /// One class.
@@ -59,7 +117,7 @@ impl Prediction {
     pub(crate) fn new(interface: &Interface, answer: &Answer, n_top: Option<usize>) -> Self {
         let class = |index: usize| Class {
             index,
-            label: label(interface, index),
+            label: if index == answer.class { answer.label.clone() } else { label(interface, index) },
             score: n_top.map(|_| answer.scores[index]),
         };
         let doubts = answer.doubts.iter().map(|doubt| Doubted {
@@ -76,6 +134,8 @@ impl Prediction {
             doubts: doubts.collect(),
             outside_input: None,
             expected: None,
+            outputs: answer.outputs.iter().filter_map(|o| Output::new(o, n_top.is_some())).collect(),
+            value: (answer.scores.len() == 1).then(|| single(answer)).flatten(),
         }
     }
 
@@ -85,7 +145,11 @@ impl Prediction {
         let name = self.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
         let best = self.top.first().map_or(String::new(), |class| class.label.clone());
         let confidence = self.confidence.map_or(String::new(), |part| format!(", confidence {part}"));
-        lines.push(format!("{name}{best}{confidence}"));
+        match self.value {
+            Some(value) => lines.push(format!("{name}{value}")),
+            None => lines.push(format!("{name}{best}{confidence}")),
+        }
+        lines.extend(self.outputs.iter().map(Output::text));
         if self.top.iter().any(|class| class.score.is_some()) {
             lines.push(self.table());
         }
@@ -126,6 +190,16 @@ impl Prediction {
             column.set_cell_alignment(CellAlignment::Right);
         }
         table.to_string()
+    }
+}
+
+/// What a model with a single score computes: the number that a client makes of it, or the score itself; nothing if
+/// that is a class.
+fn single(answer: &Answer) -> Option<f64> {
+    match answer.outputs.first().map(|output| &output.content) {
+        None => answer.scores.first().copied(),
+        Some(Content::Numbers { values, .. }) => values.first().copied(),
+        Some(Content::Classes { .. }) => None,
     }
 }
 

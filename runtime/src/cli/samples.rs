@@ -5,7 +5,7 @@ use std::path::Path;
 use fhe_bytecode::Interface;
 use fhe_bytecode::text::harmless;
 use fhe_client::{Answer, Outside, prepare, prepare_unchecked};
-use fhe_input::{Fit, ImageShape, InputError, files, read_samples_fitted};
+use fhe_input::{Fit, ImageShape, InputError, files, read_joined, read_samples_fitted};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use zeroize::Zeroizing;
@@ -88,7 +88,15 @@ fn load_file(
 ) -> Result<(Vec<Sample>, usize), CliError> {
     let shape = interface.input_layout().shape();
     let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
-    let samples = read_samples_fitted(path, shape, how.fit)?;
+    let ports = &interface.input().ports;
+    let samples = match ports.len() {
+        0 | 1 => read_samples_fitted(
+            path,
+            shape.with_channels_last(interface.input().is_channels_last()),
+            how.fit,
+        )?,
+        _ => read_joined(path, ports, shape)?,
+    };
     let file = harmless(&path.file_name().unwrap_or_default().to_string_lossy());
     let sample = |index| {
         let raw = samples.raw(index).map_err(|kind| InputError { path: path.to_path_buf(), kind })?;

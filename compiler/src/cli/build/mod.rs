@@ -13,11 +13,12 @@ pub(super) use self::options::Options;
 pub(super) use self::progress::Progress;
 use super::Outcome;
 use super::output::{
-    Form, check_output, clustering, print, print_json, rehearsed_note, rehearsed_words, self_check, summary,
-    unknown_statistics, write_atomically,
+    Form, approximation, check_output, clustering, print, print_json, rehearsed_note, rehearsed_words,
+    self_check, summary, unknown_statistics, write_atomically,
 };
 use super::program::read_profile;
 use crate::diagnostics::{Diagnostic, Kind};
+use crate::import::Note;
 use crate::report::{BuildReport, Estimate, cores};
 use crate::stages::StageKind;
 use crate::{Compiled, Rehearsal, Rehearse};
@@ -31,6 +32,9 @@ use crate::{Compiled, Rehearsal, Rehearse};
   fhec build model.onnx -o model.fhebc --mean 0.1307 --std 0.3081 --labels 0,1,2,3,4,5,6,7,8,9
   fhec build model.onnx -o model.fhebc --layout hw --cluster slice --centroids 64
   fhec build member1.onnx member2.onnx member3.onnx -o ensemble.fhebc
+  fhec build model.onnx -o model.fhebc --calibrate images.npy --approximate
+  fhec build model.onnx -o model.fhebc --model-output probabilities
+  fhec build retrained.onnx -o model-2.fhebc --like model.fhebc
   fhec build model.onnx -o toy.fhebc --toy
   fhec build model.onnx -o model.fhebc --print-after scheduled")]
 pub(super) struct Args {
@@ -111,6 +115,11 @@ pub(super) fn run(args: &Args, quiet: bool, by: &dyn Rehearse) -> Outcome {
     if !quiet {
         let costs = Estimate::new(&built.program).words(cores(), args.core_hour);
         eprint!("{}{costs}{}", summary(&report, &args.output), clustering(&report));
+        let is_listed = |note: &&Note| compiled.approximation.is_none() || !note.is_approximation();
+        compiled.notes.iter().filter(is_listed).for_each(|note| complain(&format!("note: {note}")));
+        if let Some(found) = &compiled.approximation {
+            eprint!("{}", approximation(found));
+        }
         if let Some(note) = unknown_statistics(&built.program.spec().input) {
             complain(&note);
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use fhe_bytecode::{Cpu, Preprocessing};
 use fhe_host::parse_bytes;
 
+use super::super::program::read_program;
 use super::super::relu;
 use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order};
 use crate::diagnostics::{Diagnostic, Kind, Words};
@@ -75,6 +76,9 @@ pub(in crate::cli) struct Options {
     /// `search`, `paper`, or a RON file with parameters and scales
     #[arg(long, default_value = "search", value_name = "WHICH")]
     params: ParamsChoice,
+    /// Take parameters, layout and keys of this program, so that clients keep theirs; refused where the network is another one
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["params", "log_n", "layout", "precision"])]
+    like: Option<PathBuf>,
     /// log2 of the ring degree, instead of the smallest that fits
     #[arg(long, value_parser = clap::value_parser!(u32).range(5..=17))]
     log_n: Option<u32>,
@@ -112,6 +116,13 @@ pub(in crate::cli) struct Options {
     /// Replace ReLU and its relatives, as `quadratic[,c=2,b=10]`
     #[arg(long, value_parser = relu::parse, value_name = "SPEC")]
     relu: Option<FitSpec>,
+    /// Replace functions that are no polynomials (ReLU, SiLU, Tanh, …) by polynomials fitted to what the images of `--calibrate`
+    /// lead to, layer by layer
+    #[arg(long, requires = "calibrate", conflicts_with = "relu")]
+    approximate: bool,
+    /// Compute this output of the model and no other (may be repeated) [default: all of them]
+    #[arg(long, value_name = "NAME")]
+    model_output: Vec<String>,
     /// Switch node fusing (F) off
     #[arg(long)]
     no_fuse: bool,
@@ -150,6 +161,8 @@ impl Options {
         Ok(Request {
             models: models.iter().map(read).collect::<Result<_, _>>()?,
             relu: self.relu,
+            approximate: self.approximate,
+            outputs: self.model_output.clone(),
             preprocessing: Preprocessing { mean: self.mean.clone(), std: self.std.clone() },
             classes: self.labels.clone(),
             calibration: self.calibrate.as_deref().map_or(Ok(Calibration::MadeUp), calibration)?,
@@ -165,6 +178,7 @@ impl Options {
             sublevels: self.sublevels,
             precision: self.precision,
             params: self.params.clone(),
+            like: self.like.as_deref().map(read_program).transpose()?.map(Box::new),
             log_n: self.log_n.map(|log_n| log_n..=log_n),
             toy: self.toy,
             headroom: self.headroom,

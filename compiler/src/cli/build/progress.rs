@@ -33,6 +33,7 @@ impl Observer for Progress {
     fn stage(&mut self, stage: Stage<'_>) {
         let title = match stage {
             Stage::Import { model } => format!("reading {model}"),
+            Stage::Approximate => "fitting polynomials".to_owned(),
             Stage::Passes => "running the passes".to_owned(),
             Stage::Calibrate => "measuring values".to_owned(),
             Stage::Schedule { precision: None } => "scheduling".to_owned(),

@@ -4,7 +4,7 @@ use super::super::constant::{Constant, Data};
 use super::super::input::reshaped;
 use super::super::limits::{Budget, MAX_EMPTY_VOLUME, MAX_RANK, volume};
 use super::super::node::Node;
-use super::super::reason::Reason;
+use super::super::ops::Range;
 use super::super::value::OpError;
 use super::arithmetic::{Walk, broadcast};
 use super::extents;
@@ -128,23 +128,21 @@ pub(super) fn slice(
     if ends.len() != starts.len() || axes.len() != starts.len() || steps.len() != starts.len() {
         return Err(node.malformed("has starts, ends, axes and steps of different lengths").into());
     }
-    let mut from = vec![0; x.dims.len()];
-    let mut by = vec![1; x.dims.len()];
-    let mut dims = x.dims.clone();
+    let mut ranges: Vec<Range> = x.dims.iter().map(|&d| Range::all(d)).collect();
     for (i, at) in positions(node, &axes, x.dims.len())?.into_iter().enumerate() {
-        let extent = x.dims[at] as i64;
-        let bound = |v: i64| (if v < 0 { v.saturating_add(extent) } else { v }).clamp(0, extent) as usize;
-        let step = usize::try_from(steps[i]).ok().filter(|s| *s > 0);
-        by[at] = step.ok_or(Reason::Rearranges("reading backwards"))?;
-        from[at] = bound(starts[i]);
-        dims[at] = bound(ends[i]).saturating_sub(from[at]).div_ceil(by[at]);
+        if steps[i] == 0 {
+            return Err(node.malformed("has a step of zero").into());
+        }
+        let range = Range::new(x.dims[at], starts[i], ends[i], steps[i]);
+        ranges[at] = range.unwrap_or(Range::all(0));
     }
+    let dims: Vec<usize> = ranges.iter().map(|range| range.count).collect();
     let n = budget.take(node, &dims)?;
     let strides = strides(&x.dims);
     let walk = |mut i: usize| {
         let mut position = 0;
         for d in (0..dims.len()).rev() {
-            position += (from[d] + i % dims[d] * by[d]) * strides[d];
+            position += ranges[d].at(i % dims[d]) * strides[d];
             i /= dims[d];
         }
         position

@@ -52,8 +52,18 @@ pub(super) fn power(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, O
     if value.fract() != 0.0 || !(0.0..=f64::from(MAX_EXPONENT)).contains(&value) {
         return Err(Reason::Exponent(value).into());
     }
+    power_of(cx, node, &x, value as u32)
+}
+
+/// x times itself so many times.
+pub(super) fn power_of(
+    cx: &mut Translator<'_>,
+    node: &Node,
+    x: &Encrypted,
+    exponent: u32,
+) -> Result<Encrypted, OpError> {
     let mut result: Option<Encrypted> = None;
-    for _ in 0..value as u32 {
+    for _ in 0..exponent {
         result = Some(match result {
             None => x.clone(),
             Some(power) => product(cx, node, power, x.clone())?,
@@ -213,7 +223,13 @@ pub(super) fn sum(
     finish(node, &x, x.polynomial.plus(&y.polynomial))
 }
 
-fn product(cx: &mut Translator<'_>, node: &Node, x: Encrypted, y: Encrypted) -> Result<Encrypted, OpError> {
+/// x · y.
+pub(super) fn product(
+    cx: &mut Translator<'_>,
+    node: &Node,
+    x: Encrypted,
+    y: Encrypted,
+) -> Result<Encrypted, OpError> {
     let (x, y) = aligned(cx, node, x, y)?;
     cx.charge(node, x.polynomial.product_len(&y.polynomial))?;
     // A sum of separate polynomials is a value of its own; expanding its square would only raise the degree.

@@ -55,7 +55,7 @@ pub(super) fn concat(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
                 offsets.push((channels, n, constant.clone()));
                 n
             }
-            Value::Postprocessed(_) | Value::Text | Value::Unknown => return Err(Reason::Operator.into()),
+            Value::Postprocessed(_) | Value::Text(_) | Value::Unknown => return Err(Reason::Operator.into()),
         };
         if nodes.is_empty() {
             before += n;
@@ -68,10 +68,18 @@ pub(super) fn concat(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
     if offsets.is_empty() {
         return cx.add(Op::Concat, &nodes, node, |shape| View::new(dims, &order, shape));
     }
-    let [only] = nodes[..] else {
-        return Err(Reason::Attribute("it joins constants with more than one encrypted value".into()).into());
+    let n_encrypted: usize = parts.iter().filter_map(encrypted).map(|part| part.view.shape().c).sum();
+    let is_between =
+        |(first, n, _): &(usize, usize, Constant)| *first >= before && first + n <= before + n_encrypted;
+    let only = match nodes[..] {
+        [only] => only,
+        _ if offsets.iter().any(is_between) => {
+            let why = "it joins constants between encrypted values";
+            return Err(Reason::Attribute(why.into()).into());
+        }
+        _ => cx.emitter.add(Op::Concat, &nodes, &node.name)?,
     };
-    let after = channels - before - model.view.shape().c;
+    let after = channels - before - n_encrypted;
     let pad = Pad { before: [before, 0, 0], after: [after, 0, 0] };
     let y = cx.add(Op::Pad(pad), &[only], node, |shape| View::new(dims, &order, shape))?;
     with_constants(cx, node, y, &offsets)

@@ -131,7 +131,7 @@ fn operands(cx: &Translator<'_>, node: &Node) -> Result<(Encrypted, Constant, bo
 }
 
 /// A layer `weight`·x (+ bias) with columns in the order ONNX flattens x.
-fn linear(
+pub(super) fn linear(
     cx: &mut Translator<'_>,
     node: &Node,
     x: &Encrypted,

@@ -97,9 +97,21 @@ pub(super) fn tile(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, Op
 /// Gather by constant indices.
 pub(super) fn gather(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let indices = cx.constant(node, 1, "list of indices")?;
+    let axis = node.int("axis", 0)?;
+    picked(cx, node, &indices, axis)
+}
+
+/// Some of the features of a row.
+pub(super) fn features(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let indices = cx.constant(node, 1, "list of indices")?;
+    let indices = indices.with_dims(vec![indices.len()]);
+    picked(cx, node, &indices, -1)
+}
+
+fn picked(cx: &mut Translator<'_>, node: &Node, indices: &Constant, axis: i64) -> Result<Encrypted, OpError> {
     let x = cx.encrypted(node, 0)?;
     let own = x.view.dims().to_vec();
-    let axis = super::axis(node, node.int("axis", 0)?, own.len())?;
+    let axis = super::axis(node, axis, own.len())?;
     let values = indices.as_ints().ok_or_else(|| node.malformed("has indices that are no integers"))?;
     cx.budget.take(node, &indices.dims)?;
     let rows = values.iter().map(|&v| super::axis(node, v, own[axis])).collect::<Result<Vec<_>, _>>()?;

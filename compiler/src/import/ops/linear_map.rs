@@ -19,7 +19,7 @@ use crate::import::view::View;
 pub(crate) const MAX_WEIGHTS: usize = 1 << 22;
 
 /// A matrix under construction.
-pub(super) struct LinearMap {
+pub(in crate::import) struct LinearMap {
     dims: Vec<usize>,
     n_in: usize,
     /// For every position of the operand in ONNX, its place among the operand's numbers in the graph.
@@ -54,7 +54,7 @@ impl LinearMap {
     }
 
     /// The map that takes each number of the result from one of the operand; `None` is zero.
-    pub(super) fn picks(
+    pub(in crate::import) fn picks(
         cx: &mut Translator<'_>,
         node: &Node,
         x: &Encrypted,
@@ -82,7 +82,7 @@ impl LinearMap {
     }
 
     /// The result, with a constant added to each of its numbers.
-    pub(super) fn apply(
+    pub(in crate::import) fn apply(
         self,
         cx: &mut Translator<'_>,
         node: &Node,
@@ -150,7 +150,11 @@ pub(super) fn image(cx: &mut Translator<'_>, node: &Node, x: Encrypted) -> Resul
 }
 
 /// The same numbers as a vector, in the order of ONNX.
-pub(super) fn vector(cx: &mut Translator<'_>, node: &Node, x: Encrypted) -> Result<Encrypted, OpError> {
+pub(in crate::import) fn vector(
+    cx: &mut Translator<'_>,
+    node: &Node,
+    x: Encrypted,
+) -> Result<Encrypted, OpError> {
     if x.view.shape().is_vector() {
         return Ok(x);
     }
@@ -160,7 +164,12 @@ pub(super) fn vector(cx: &mut Translator<'_>, node: &Node, x: Encrypted) -> Resu
     }
 }
 
-fn identity(cx: &mut Translator<'_>, node: &Node, x: &Encrypted) -> Result<Encrypted, OpError> {
+/// The same numbers in the order of ONNX.
+pub(in crate::import) fn identity(
+    cx: &mut Translator<'_>,
+    node: &Node,
+    x: &Encrypted,
+) -> Result<Encrypted, OpError> {
     let dims = x.view.dims().to_vec();
     LinearMap::picks(cx, node, x, dims, |at| Some(at.to_vec()))?.apply(cx, node, x, None)
 }

@@ -7,23 +7,31 @@ mod contract;
 mod conv;
 mod dense;
 mod expand;
+mod learned;
 mod linear_map;
 mod normalization;
 mod pad;
 mod pool;
+mod products;
 mod resample;
 mod slices;
+mod vectors;
 mod views;
 mod window;
 
+use std::collections::HashMap;
+
 use super::constant::Constant;
+use super::function::Kind;
 use super::node::Node;
 use super::reason::Reason;
+use super::tail;
 use super::translate::Translator;
 use super::value::{Encrypted, OpError, Value};
 use super::view::View;
 
-pub(super) use linear_map::MAX_WEIGHTS;
+pub(super) use linear_map::{LinearMap, MAX_WEIGHTS, identity, vector};
+pub(super) use slices::Range;
 
 /// Values for the outputs of a node, of whose operands at least one is encrypted and all are known.
 pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Value>, OpError> {
@@ -31,6 +39,12 @@ pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Valu
     if !node.domain.is_empty() {
         return match (node.domain.as_str(), node.op.as_str()) {
             ("ai.onnx.ml", "Scaler") => normalization::scaler(cx, node).map(one),
+            ("ai.onnx.ml", "LinearClassifier") => learned::linear_classifier(cx, node),
+            ("ai.onnx.ml", "LinearRegressor") => learned::linear_regressor(cx, node).map(one),
+            ("ai.onnx.ml", "SVMClassifier") => vectors::classifier(cx, node),
+            ("ai.onnx.ml", "SVMRegressor") => vectors::regressor(cx, node).map(one),
+            ("ai.onnx.ml", "ArrayFeatureExtractor") => expand::features(cx, node).map(one),
+            ("ai.onnx.ml", op) => Err(learned::refusal(op).into()),
             _ => Err(Reason::Domain(node.domain.clone()).into()),
         };
     }
@@ -49,6 +63,7 @@ pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Valu
         "AveragePool" => pool::average(cx, node).map(one),
         "GlobalAveragePool" => pool::global_average(cx, node).map(one),
         "ReduceMean" | "ReduceSum" => pool::reduce(cx, node).map(one),
+        "ReduceProd" => products::reduce(cx, node).map(one),
         "MaxPool" | "GlobalMaxPool" => pool::refuse_maximum(cx, node).map(one),
         "Add" | "Sub" | "Mul" | "Div" | "Sum" | "Mean" => arithmetic::combine(cx, node).map(one),
         "Neg" => arithmetic::negate(cx, node).map(one),
@@ -66,54 +81,30 @@ pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Valu
         "Cast" | "CastLike" => views::cast(cx, node),
         "Shape" | "Size" => views::shape(cx, node).map(|c: Constant| vec![Value::Constant(c)]),
         "Clip" => activation::clip(cx, node).map(one),
-        "Softmax" | "LogSoftmax" | "Hardmax" | "ArgMax" | "TopK" => activation::postprocess(cx, node),
-        "Sigmoid" if is_last(cx, node) => activation::postprocess(cx, node),
-        op => match activation::function(node)? {
+        "Softmax" | "LogSoftmax" | "Hardmax" | "ArgMax" | "TopK" => tail::begin(cx, node),
+        "Sigmoid" if tail::is_behind(cx, node) => tail::begin(cx, node),
+        _ => match activation::function(node)? {
             Some(_) => activation::replace(cx, node).map(one),
-            None => Err(unsupported(op).into()),
+            None => Err(unsupported(node).into()),
         },
     }
-}
-
-/// Whether a node makes an output of the model.
-fn is_last(cx: &Translator<'_>, node: &Node) -> bool {
-    node.outputs.iter().any(|name| cx.readers.is_output(name))
-}
-
-/// Operators a client applies to scores to get a label; anything else behind a softmax is part of the network.
-pub(super) fn is_for_client(op: &str) -> bool {
-    matches!(
-        op,
-        "Softmax"
-            | "LogSoftmax"
-            | "Hardmax"
-            | "ArgMax"
-            | "TopK"
-            | "Identity"
-            | "Cast"
-            | "Reshape"
-            | "Squeeze"
-            | "Unsqueeze"
-            | "Flatten"
-            | "Gather"
-            | "Slice"
-            | "ArrayFeatureExtractor"
-            | "ZipMap"
-            | "LabelEncoder"
-            | "Normalizer"
-    )
 }
 
 /// Why a node is refused whatever its operands are, if it is.
 pub(super) fn known_refusal(cx: &Translator<'_>, node: &Node) -> Option<Reason> {
     if !node.domain.is_empty() {
-        return Some(Reason::Domain(node.domain.clone()));
+        return match node.domain.as_str() {
+            "ai.onnx.ml" => None,
+            _ => Some(Reason::Domain(node.domain.clone())),
+        };
     }
     match (node.op.as_str(), activation::function(node)) {
-        ("Sigmoid", _) if is_last(cx, node) => None,
+        ("Sigmoid", _) if tail::is_behind(cx, node) => None,
         ("MaxPool" | "GlobalMaxPool", _) => Some(Reason::MaxPool),
-        (_, Ok(Some(f))) => cx.options.relu.is_none().then_some(Reason::Activation(f.name)),
-        (op, _) => match unsupported(op) {
+        (_, Ok(Some(kind))) => {
+            cx.options.relu.is_none().then(|| Reason::Activation(kind.name().unwrap_or("this function")))
+        }
+        _ => match unsupported(node) {
             Reason::Operator => None,
             reason => Some(reason),
         },
@@ -121,26 +112,26 @@ pub(super) fn known_refusal(cx: &Translator<'_>, node: &Node) -> Option<Reason> 
 }
 
 /// The reason for an operator without a translation.
-fn unsupported(op: &str) -> Reason {
-    match op {
+fn unsupported(node: &Node) -> Reason {
+    match node.op.as_str() {
         "If" | "Loop" | "Scan" => Reason::ControlFlow,
-        "Sigmoid" => Reason::Function("a sigmoid"),
-        "Tanh" => Reason::Function("a hyperbolic tangent"),
         "PRelu" => Reason::Function("PReLU"),
-        "Selu" | "Celu" | "Mish" | "HardSigmoid" | "Softsign" | "Swish" => {
-            Reason::Function("this activation")
-        }
         "LayerNormalization"
+        | "RMSNormalization"
         | "InstanceNormalization"
         | "GroupNormalization"
         | "LRN"
         | "LpNormalization"
         | "MeanVarianceNormalization" => Reason::Statistics,
         "Max" | "Min" | "ReduceMax" | "ReduceMin" => Reason::MaxPool,
-        "Exp" | "Log" | "Sqrt" | "Abs" | "Sign" | "Erf" | "Floor" | "Ceil" | "Round" | "Reciprocal" => {
-            Reason::Function("this function")
+        "Sign" | "Floor" | "Ceil" | "Round" | "Reciprocal" => Reason::Function("this function"),
+        "Less" | "LessOrEqual" | "Greater" | "GreaterOrEqual" | "Equal" | "Not" | "And" | "Or" | "Where" => {
+            Reason::Comparison
         }
-        _ => Reason::Operator,
+        _ => match Kind::of(node, &HashMap::new()) {
+            Ok(Some(kind)) => kind.name().map_or(Reason::Operator, Reason::Function),
+            _ => Reason::Operator,
+        },
     }
 }
 
@@ -160,7 +151,7 @@ fn image_view(like: &View) -> impl FnOnce(fhec_ir::Shape) -> View + use<> {
 }
 
 /// An axis counted from the end if negative; an error if it is out of range.
-fn axis(node: &Node, axis: i64, rank: usize) -> Result<usize, OpError> {
+pub(super) fn axis(node: &Node, axis: i64, rank: usize) -> Result<usize, OpError> {
     let resolved = if axis < 0 { axis.checked_add(rank as i64) } else { Some(axis) };
     let resolved = resolved.and_then(|a| usize::try_from(a).ok()).filter(|&a| a < rank);
     resolved.ok_or_else(|| node.malformed(format!("has axis {axis} for a tensor of rank {rank}")).into())

@@ -21,8 +21,7 @@ pub(super) fn slice(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, O
     if ends.len() != starts.len() || axes.len() != starts.len() || steps.len() != starts.len() {
         return Err(node.malformed("has starts, ends, axes and steps of different lengths").into());
     }
-    let mut ranges: Vec<Range> =
-        x.view.dims().iter().map(|&d| Range { start: 0, count: d, step: 1 }).collect();
+    let mut ranges: Vec<Range> = x.view.dims().iter().map(|&d| Range::all(d)).collect();
     for (i, &a) in axes.iter().enumerate() {
         let at = axis(node, a, rank)?;
         let range = Range::new(x.view.dims()[at], starts[i], ends[i], steps[i]);
@@ -50,8 +49,7 @@ pub(super) fn split(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Value>, 
     let mut start = 0;
     let mut parts = Vec::with_capacity(n);
     for size in sizes {
-        let mut ranges: Vec<Range> =
-            x.view.dims().iter().map(|&d| Range { start: 0, count: d, step: 1 }).collect();
+        let mut ranges: Vec<Range> = x.view.dims().iter().map(|&d| Range::all(d)).collect();
         ranges[at] = Range { start, count: size, step: 1 };
         parts.push(Value::Encrypted(sliced(cx, node, &x, &ranges)?));
         start += size;
@@ -61,15 +59,21 @@ pub(super) fn split(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Value>, 
 
 /// Indices along one dimension.
 #[derive(Clone, Copy, Debug)]
-struct Range {
+pub(in crate::import) struct Range {
     start: usize,
-    count: usize,
+    /// How many.
+    pub(in crate::import) count: usize,
     step: i64,
 }
 
 impl Range {
+    /// All of a dimension.
+    pub(in crate::import) fn all(extent: usize) -> Self {
+        Self { start: 0, count: extent, step: 1 }
+    }
+
     /// A slice as ONNX writes it; `None` if it takes nothing.
-    fn new(extent: usize, start: i64, end: i64, step: i64) -> Option<Self> {
+    pub(in crate::import) fn new(extent: usize, start: i64, end: i64, step: i64) -> Option<Self> {
         let extent = extent as i64;
         let from_end = |v: i64| if v < 0 { v.saturating_add(extent) } else { v };
         let (start, end) = (from_end(start), from_end(end));
@@ -82,7 +86,8 @@ impl Range {
         Some(Self { start: start as usize, count, step })
     }
 
-    fn at(&self, i: usize) -> usize {
+    /// The i-th of them.
+    pub(in crate::import) fn at(&self, i: usize) -> usize {
         self.start.wrapping_add_signed((i as i64).wrapping_mul(self.step) as isize)
     }
 }

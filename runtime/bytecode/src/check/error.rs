@@ -143,6 +143,12 @@ pub(super) enum Fault {
     PerChannel { field: &'static str, found: usize, needed: usize },
     #[error("range {0} is not two finite numbers in order")]
     Interval(Interval),
+    /// A tensor of the model that does not lie within the program's.
+    #[error("port {0} does not lie within the tensor, or overlaps another")]
+    Port(String),
+    /// A tail that does not fit its scores.
+    #[error("tail {0} does not fit the scores it starts from")]
+    Tail(String),
     #[error("prediction {0} is negative or not finite")]
     Prediction(f64),
     #[error("peak {0} is negative or not finite")]

@@ -4,7 +4,7 @@ use super::MAX_ERRORS;
 use super::error::Fault;
 use crate::ids::LayoutId;
 use crate::layout::Layout;
-use crate::program::{InputSpec, Origin, OutputSpec, Prediction, ProgramSpec};
+use crate::program::{InputSpec, MAX_PORTS, Origin, OutputSpec, Port, Prediction, ProgramSpec, Tail};
 use crate::text::{harmless, is_harmless};
 
 /// Characters of a bad text that an error repeats.
@@ -31,6 +31,8 @@ pub(super) fn texts(origin: &Origin, input: &InputSpec, output: &OutputSpec) -> 
         bad_text("input", [&input.name]),
         bad_text("output", [&output.name]),
         bad_text("label", &output.labels),
+        bad_text("port", input.ports.iter().chain(&output.ports).map(|port| &port.name)),
+        bad_text("tail", output.tails.iter().flat_map(|tail| tail.classes.iter().chain([&tail.name]))),
     ];
     of.into_iter().flatten().collect()
 }
@@ -74,5 +76,35 @@ pub(super) fn ends(input: &InputSpec, output: &OutputSpec, layouts: &[Layout]) -
     faults.extend(bad.map(|&v| Fault::Deviation(v)));
     let ranges = [input.range, output.range].into_iter().flatten();
     faults.extend(ranges.filter(|range| !range.is_ordered()).map(Fault::Interval));
+    let len = |id: LayoutId| layouts.get(id.index()).map(|layout| layout.shape().len());
+    faults.extend(len(input.layout).and_then(|len| bad_port(&input.ports, len)));
+    faults.extend(len(output.layout).and_then(|len| bad_port(&output.ports, len)));
+    faults.extend(len(output.layout).and_then(|len| bad_tail(output, len)));
     faults
+}
+
+/// The first port that leaves the tensor or takes numbers of the one before it.
+fn bad_port(ports: &[Port], len: usize) -> Option<Fault> {
+    let mut end = 0;
+    let fault = |port: &Port| Some(Fault::Port(port.name.clone()));
+    for (i, port) in ports.iter().enumerate() {
+        match port.range(len) {
+            Some(range) if i < MAX_PORTS && range.start >= end => end = range.end,
+            _ => return fault(port),
+        }
+    }
+    None
+}
+
+/// The first tail that starts nowhere, cannot take its scores, or has names for another number of classes.
+fn bad_tail(output: &OutputSpec, len: usize) -> Option<Fault> {
+    let fits = |tail: &Tail| {
+        let scores = match output.ports.get(tail.port as usize) {
+            Some(port) => port.len(),
+            None => (tail.port == 0 && output.ports.is_empty()).then_some(len),
+        };
+        scores.is_some_and(|n| tail.fits(n))
+    };
+    let is_bad = |(i, tail): &(usize, &Tail)| *i >= MAX_PORTS || !fits(tail);
+    output.tails.iter().enumerate().find(is_bad).map(|(_, tail)| Fault::Tail(tail.name.clone()))
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::constants::Tensor;
 use crate::ids::{CtRange, LayerId};
 use crate::linear::Pairing;
-use crate::program::{Instruction, Op, RotationKey};
+use crate::program::{Instruction, Op, RotationKey, TailStep};
 use crate::rotation::Rotation;
 use crate::testing::sample_program;
 
@@ -60,6 +60,24 @@ fn header_must_fit_the_tables() {
     check(|p| p.input.preprocessing.mean = vec![0.0; 3], "header: mean has 3 values for 2 channels");
     check(|p| p.input.preprocessing.std = vec![1.0, 0.0], "header: standard deviation 0 is not positive");
     check(|p| p.output.labels = vec!["a".into()], "header: labels has 1 values for 5 channels");
+}
+
+#[test]
+fn ports_and_tails_must_fit_the_tensors() {
+    let port =
+        |name: &str| format!("header: port {name} does not lie within the tensor, or overlaps another");
+    check(|p| p.input.ports[0].dims = vec![1, 8, 8, 3], &port("image"));
+    check(|p| p.input.ports[0].dims = vec![], &port("image"));
+    check(|p| p.input.ports[0].dims = vec![u32::MAX; 8], &port("image"));
+    check(|p| p.input.ports[0].offset = 1, &port("image"));
+    check(|p| p.output.ports.push(p.output.ports[0].clone()), &port("logits"));
+    let tail = "header: tail label does not fit the scores it starts from";
+    check(|p| p.output.tails[0].port = 1, tail);
+    check(|p| p.output.tails[0].classes.truncate(4), tail);
+    check(|p| p.output.tails[0].steps[1] = TailStep::ArgMax { length: 0, inner: 1 }, tail);
+    check(|p| p.output.tails[0].steps[0] = TailStep::Softmax { length: 5, inner: u32::MAX }, tail);
+    check(|p| p.output.tails[0].steps[0] = TailStep::Votes { classes: 0 }, tail);
+    check(|p| p.output.tails[0].steps = vec![TailStep::Sigmoid {}; 9], tail);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use super::frozen::finished;
 use super::stream::{SectionWriter, Stream, collected};
 use super::wire::Reader;
-use super::{DecodeError, checked_fingerprint, v2};
+use super::{DecodeError, checked_fingerprint, v2, v3};
 use crate::check::CheckedProgram;
 use crate::interface::{Interface, InterfaceSpec};
 use crate::params::Fingerprint;
@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 /// First bytes of every interface.
 pub const INTERFACE_MAGIC: [u8; 8] = *b"FHEIF\r\n\x1a";
 /// The version of interfaces that is written.
-pub const INTERFACE_VERSION: u32 = 1;
+pub const INTERFACE_VERSION: u32 = 2;
 /// Most bytes of an interface.
 pub const INTERFACE_LIMIT: u64 = 4 << 20;
 
@@ -31,7 +31,7 @@ pub fn write_interface(interface: &Interface, out: &mut (impl Write + ?Sized)) -
     w.raw(&INTERFACE_VERSION.to_le_bytes())?;
     w.raw(&interface.params().fingerprint().0)?;
     w.raw(&interface.program().0)?;
-    v2::Interface::freeze(interface.spec()).write(&mut w)?;
+    v3::Interface::freeze(interface.spec()).write(&mut w)?;
     w.finish().map(drop)
 }
 
@@ -58,10 +58,10 @@ pub fn read_interface(input: impl Read, limit: u64) -> Result<Interface, DecodeE
     }
     let version = u32::from_le_bytes(stream.array()?);
     match (magic, version) {
-        (INTERFACE_MAGIC, 1) => from_interface(stream),
+        (INTERFACE_MAGIC, 1 | 2) => from_interface(stream, version),
         (INTERFACE_MAGIC, _) => Err(DecodeError::InterfaceVersion(version)),
         (_, 1) => from_whole_program(stream, version),
-        (_, 2) => from_program(stream),
+        (_, 2 | 3) => from_program(stream, version),
         _ => Err(DecodeError::Version(version)),
     }
 }
@@ -74,14 +74,15 @@ fn from_whole_program(stream: Stream<impl Read>, version: u32) -> Result<Interfa
     super::decode(&bytes, limit).map(|program| program.interface())
 }
 
-fn from_interface(mut stream: Stream<impl Read>) -> Result<Interface, DecodeError> {
+fn from_interface(mut stream: Stream<impl Read>, version: u32) -> Result<Interface, DecodeError> {
     let (params, program): ([u8; 32], [u8; 32]) = (stream.array()?, stream.array()?);
     let (start, body) = stream.read_to_the_end(INTERFACE_LIMIT)?;
     let mut r = Reader::after(&body, start);
-    let sections = v2::Interface::read(&mut r)?;
+    // Interface files are one version behind programs.
+    let spec = read_sections(&mut r, version + 1, Fingerprint(program))?;
     finished(&r)?;
-    let written = (sections.input.layout, sections.output.layout, sections.layouts.len());
-    let interface = interface(sections, Fingerprint(params), Fingerprint(program))?;
+    let written = (spec.input.layout, spec.output.layout, spec.layouts.len());
+    let interface = interface(spec, Fingerprint(params))?;
     // One form per interface: none of the layouts that a program has besides.
     let spec = interface.spec();
     match written == (spec.input.layout, spec.output.layout, spec.layouts.len()) {
@@ -90,20 +91,28 @@ fn from_interface(mut stream: Stream<impl Read>) -> Result<Interface, DecodeErro
     }
 }
 
-fn from_program(mut stream: Stream<impl Read>) -> Result<Interface, DecodeError> {
+fn from_program(mut stream: Stream<impl Read>, version: u32) -> Result<Interface, DecodeError> {
+    const { assert!(v2::Interface::N_SECTIONS == v3::Interface::N_SECTIONS) };
     let params: [u8; 32] = stream.array()?;
-    let (start, body) = stream.sections(v2::Interface::N_SECTIONS, INTERFACE_LIMIT)?;
+    let (start, body) = stream.sections(v3::Interface::N_SECTIONS, INTERFACE_LIMIT)?;
     let program = stream.skip_to_the_end()?;
-    let sections = v2::Interface::read(&mut Reader::after(&body, start))?;
-    interface(sections, Fingerprint(params), Fingerprint(program))
+    let spec = read_sections(&mut Reader::after(&body, start), version, Fingerprint(program))?;
+    interface(spec, Fingerprint(params))
 }
 
-fn interface(
-    sections: v2::Interface,
-    params: Fingerprint,
+/// The sections of an interface as a version of programs has them.
+fn read_sections(
+    r: &mut Reader<'_>,
+    version: u32,
     program: Fingerprint,
-) -> Result<Interface, DecodeError> {
-    let spec = sections.upgrade(program);
+) -> Result<InterfaceSpec, DecodeError> {
+    match version {
+        2 => v2::Interface::read(r).map(|sections| sections.upgrade(program)),
+        _ => v3::Interface::read(r).map(|sections| sections.upgrade(program)),
+    }
+}
+
+fn interface(spec: InterfaceSpec, params: Fingerprint) -> Result<Interface, DecodeError> {
     checked_fingerprint(&spec.params, params)?;
     Ok(Interface::new(spec)?)
 }

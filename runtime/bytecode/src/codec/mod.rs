@@ -17,6 +17,7 @@ mod scalars;
 mod stream;
 mod v1;
 mod v2;
+mod v3;
 mod wire;
 
 use crate::check::{CheckErrors, CheckedProgram};
@@ -34,7 +35,7 @@ pub use interface::{
 /// First bytes of every program.
 pub const MAGIC: [u8; 8] = *b"FHEBC\r\n\x1a";
 /// The version that is written.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Default size limit of a decoder, in bytes.
 pub const DEFAULT_LIMIT: u64 = 1 << 30;
 
@@ -107,6 +108,7 @@ pub enum DecodeError {
 enum AnyVersion {
     V1(v1::Program),
     V2(v2::Program),
+    V3(v3::Program),
 }
 
 impl AnyVersion {
@@ -114,6 +116,7 @@ impl AnyVersion {
         match version {
             1 => v1::Program::read_all(r).map(AnyVersion::V1),
             2 => v2::Program::read_all(r).map(AnyVersion::V2),
+            3 => v3::Program::read_all(r).map(AnyVersion::V3),
             _ => Err(DecodeError::Version(version)),
         }
     }
@@ -123,6 +126,10 @@ impl AnyVersion {
         match self {
             AnyVersion::V1(program) => (program.upgrade(), None),
             AnyVersion::V2(program) => {
+                let (spec, fact) = program.upgrade();
+                (spec, Some(fact))
+            }
+            AnyVersion::V3(program) => {
                 let (spec, fact) = program.upgrade();
                 (spec, Some(fact))
             }
@@ -139,7 +146,7 @@ pub fn write_program(program: &CheckedProgram, out: &mut (impl Write + ?Sized)) 
     writer.raw(&MAGIC)?;
     writer.raw(&VERSION.to_le_bytes())?;
     writer.raw(&program.params().fingerprint().0)?;
-    v2::Program::freeze(program).write(&mut writer)?;
+    v3::Program::freeze(program).write(&mut writer)?;
     writer.finish().map(Fingerprint)
 }
 

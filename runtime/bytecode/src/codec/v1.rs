@@ -65,9 +65,10 @@ structs! {
     Origin for program::Origin { model: String, producer: String, packing: String }
     Input for program::InputSpec {
         name: String, layout: LayoutId, level: Level, scale: Scale, preprocessing: Preprocessing,
-    } + { range: None }
+    } + { range: None, ports: Vec::new() }
     Preprocessing for program::Preprocessing { mean: Vec<f64>, std: Vec<f64> }
-    Output for program::OutputSpec { name: String, layout: LayoutId, labels: Vec<String> } + { range: None }
+    Output for program::OutputSpec { name: String, layout: LayoutId, labels: Vec<String> }
+        + { range: None, ports: Vec::new(), tails: Vec::new() }
     Shape for layout::Shape { channels: u32, height: u32, width: u32 }
     Layout for layout::LayoutSpec {
         shape: Shape, members: u32, slots: u32, gap: [u32; 2], phases: [u32; 2], blocks: u32,

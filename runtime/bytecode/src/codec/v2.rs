@@ -1,14 +1,13 @@
 //! Version 2 of the format: what a client needs comes first, ranges, peaks, level and scale of the output are known, and
 //! constants may have double precision.
 //!
-//! What did not change since version 1 keeps its frozen type.
+//! Frozen: nothing here changes any more. What did not change since version 1 keeps its frozen type.
 
 mod constants;
 
 use super::DecodeError;
 use super::frozen::{Frozen, finished, sections, structs};
 use super::instructions::Instruction;
-use super::stream::SectionWriter;
 use super::v1;
 use super::wire::Reader;
 use crate::check::CheckedProgram;
@@ -17,7 +16,6 @@ use crate::interface::InterfaceSpec;
 use crate::params::{self, Fingerprint, Level, TowerIdx};
 use crate::program::{self, ProgramSpec};
 use crate::scale::Scale;
-use std::io::{self, Write};
 
 sections! {
     /// What a client needs: the first sections of a program, and those of an interface file.
@@ -61,10 +59,10 @@ structs! {
     Input for program::InputSpec {
         name: String, layout: LayoutId, level: Level, scale: Scale, preprocessing: v1::Preprocessing,
         range: Option<Interval>,
-    }
+    } + { ports: Vec::new() }
     Output for program::OutputSpec {
         name: String, layout: LayoutId, labels: Vec<String>, range: Option<Interval>,
-    }
+    } + { ports: Vec::new(), tails: Vec::new() }
     /// Follows from the instructions; repeated for clients, who do not read them.
     #[derive(Clone, Copy)]
     OutputFact for OutputFact { level: Level, scale: Scale }
@@ -72,36 +70,6 @@ structs! {
 }
 
 impl Program {
-    /// What this version can say of a program.
-    pub(super) fn freeze(program: &CheckedProgram) -> Self {
-        let spec = program.spec();
-        let interface = Interface {
-            params: Frozen::freeze(&spec.params),
-            origin: Frozen::freeze(&spec.origin),
-            input: Frozen::freeze(&spec.input),
-            output: Frozen::freeze(&spec.output),
-            output_fact: OutputFact { level: program.output_level(), scale: program.output_scale() },
-            layouts: Frozen::freeze(&spec.layouts),
-            rotation_keys: Frozen::freeze(&spec.rotation_keys),
-            relin_level: spec.relin_level,
-            conjugation_level: spec.conjugation_level,
-            prediction: Frozen::freeze(&spec.prediction),
-        };
-        let model = Model {
-            constants: Frozen::freeze(&spec.constants),
-            maps: Frozen::freeze(&spec.maps),
-            layers: Frozen::freeze(&spec.layers),
-            instructions: Frozen::freeze(&spec.instructions),
-        };
-        Self { interface, model }
-    }
-
-    /// Writes the sections in order.
-    pub(super) fn write<W: Write + ?Sized>(&self, w: &mut SectionWriter<'_, W>) -> io::Result<()> {
-        self.interface.write(w)?;
-        self.model.write(w)
-    }
-
     /// Reads the sections to the last byte.
     pub(super) fn read_all(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let program = Self { interface: Interface::read(r)?, model: Model::read(r)? };
@@ -131,22 +99,6 @@ impl Program {
 }
 
 impl Interface {
-    /// What this version can say of an interface.
-    pub(super) fn freeze(spec: &InterfaceSpec) -> Self {
-        Self {
-            params: Frozen::freeze(&spec.params),
-            origin: Frozen::freeze(&spec.origin),
-            input: Frozen::freeze(&spec.input),
-            output: Frozen::freeze(&spec.output),
-            output_fact: OutputFact { level: spec.output_level, scale: spec.output_scale },
-            layouts: Frozen::freeze(&spec.layouts),
-            rotation_keys: Frozen::freeze(&spec.rotation_keys),
-            relin_level: spec.relin_level,
-            conjugation_level: spec.conjugation_level,
-            prediction: Frozen::freeze(&spec.prediction),
-        }
-    }
-
     /// The interface of a program file in today's form.
     pub(super) fn upgrade(self, program: Fingerprint) -> InterfaceSpec {
         InterfaceSpec {

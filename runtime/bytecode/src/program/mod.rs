@@ -5,6 +5,7 @@
 
 mod instruction;
 mod meaning;
+mod port;
 mod preprocessing;
 
 use crate::constants::Constants;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use instruction::{Instruction, Op};
 pub use meaning::{Kind, Numbers};
+pub use port::{MAX_PORTS, Port, Tail, TailStep};
 pub use preprocessing::{Preprocessing, Raw};
 
 /// A program as written by a compiler or read from a file; not yet checked.
@@ -84,6 +86,16 @@ pub struct InputSpec {
     /// What the model was calibrated on, after preprocessing; nothing if unknown.
     #[serde(default)]
     pub range: Option<Interval>,
+    /// The model's inputs; empty: one of the layout's shape.
+    #[serde(default)]
+    pub ports: Vec<Port>,
+}
+
+impl InputSpec {
+    /// Whether the model's only input has channels last.
+    pub fn is_channels_last(&self) -> bool {
+        matches!(&self.ports[..], [only] if only.channels_last)
+    }
 }
 
 /// Numbers from `low` to `high`.
@@ -127,6 +139,12 @@ pub struct OutputSpec {
     /// Scores seen in calibration; nothing if unknown.
     #[serde(default)]
     pub range: Option<Interval>,
+    /// The model's outputs as far as they are computed under encryption; empty: one of the layout's shape.
+    #[serde(default)]
+    pub ports: Vec<Port>,
+    /// The model's outputs that a client computes from those.
+    #[serde(default)]
+    pub tails: Vec<Tail>,
 }
 
 /// A linear map with its plan.

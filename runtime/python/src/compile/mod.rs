@@ -93,6 +93,7 @@ impl Observer for Told<'_> {
     fn stage(&mut self, stage: Stage<'_>) {
         self.stage = match stage {
             Stage::Import { model } => format!("reading {model}"),
+            Stage::Approximate => "fitting polynomials".to_owned(),
             Stage::Passes => "running the passes".to_owned(),
             Stage::Calibrate => "measuring values".to_owned(),
             Stage::Schedule { .. } => "scheduling".to_owned(),
@@ -190,7 +191,7 @@ pub(crate) fn levels(
         for given in &models {
             let name = given.name();
             watch.tell(None, format!("running the passes on {name}"));
-            let options = ImportOptions { relu };
+            let options = ImportOptions { relu, ..ImportOptions::default() };
             let imported = match given {
                 Given::File(path) => import::import_file(path, &options),
                 Given::Bytes((_, bytes)) => import::import_bytes(bytes.clone(), &options),

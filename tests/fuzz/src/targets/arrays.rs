@@ -8,7 +8,7 @@ use super::samples;
 use crate::mutate;
 use crate::run::Target;
 
-const SHAPE: ImageShape = ImageShape { channels: 1, height: 2, width: 3 };
+const SHAPE: ImageShape = ImageShape::new(1, 2, 3);
 
 /// Arrays of several types.
 pub(super) struct Arrays {

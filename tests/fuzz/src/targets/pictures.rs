@@ -9,7 +9,7 @@ use super::samples;
 use crate::mutate;
 use crate::run::Target;
 
-const SHAPE: ImageShape = ImageShape { channels: 3, height: 6, width: 5 };
+const SHAPE: ImageShape = ImageShape::new(3, 6, 5);
 /// Bytes before the first chunk of a PNG.
 const PNG_MAGIC: usize = 8;
 

@@ -11,8 +11,8 @@ use super::samples;
 use crate::mutate;
 use crate::run::Target;
 
-const SMALL: ImageShape = ImageShape { channels: 1, height: 2, width: 3 };
-const CIFAR: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
+const SMALL: ImageShape = ImageShape::new(1, 2, 3);
+const CIFAR: ImageShape = ImageShape::new(3, 32, 32);
 const CSV: &str = "a,b,c,d,e,f,class\n1,2.5,-3,0,1e-3,6,7\n0,0,0,0,0,0,1\n";
 const IDX: &[u8] = &[0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 const WORDS: &[&str] = &["nan", "inf", "1e999", "-", ",", ";", "\n", "\t", "\u{feff}", "0x1", "1_0", "class"];

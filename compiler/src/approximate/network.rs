@@ -1,0 +1,207 @@
+//! A model with its functions left open, led through by inputs: exactly, or with polynomials in their place.
+
+use fhec_ir::eval::{self, Value};
+use fhec_ir::{Graph, MemberIdx, NodeId, Op};
+use rayon::prelude::*;
+
+use crate::import::{Fitted, Function, Gap, Imported};
+
+/// What is applied at one gap.
+#[derive(Clone, Copy)]
+pub(super) enum Applied<'a> {
+    /// The function itself.
+    Function(&'a Function),
+    /// A polynomial.
+    Polynomial(&'a Fitted),
+}
+
+impl Applied<'_> {
+    fn eval(self, x: f64) -> f64 {
+        match self {
+            Self::Function(function) => function.eval(x),
+            Self::Polynomial(fitted) => fitted.eval(x),
+        }
+    }
+}
+
+/// Numbers that reached one function.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LayerSeen {
+    /// Some of them, from the same places for every run on the same inputs.
+    pub(super) x: Vec<f64>,
+    low: f64,
+    high: f64,
+}
+
+impl LayerSeen {
+    /// Numbers that are all there are.
+    #[cfg(test)]
+    pub(super) fn of(x: &[f64]) -> Self {
+        let low = x.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Self { x: x.to_vec(), low, high }
+    }
+
+    /// The smallest and the largest of all.
+    pub(super) fn range(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
+    fn join(mut self, other: Self) -> Self {
+        if self.x.is_empty() {
+            return other;
+        }
+        self.x.extend(other.x);
+        Self { x: self.x, low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+}
+
+/// What some inputs led to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) layers: Vec<LayerSeen>,
+    pub(super) scores: Vec<Vec<f64>>,
+}
+
+/// A graph with gaps.
+pub(super) struct Network<'a> {
+    graph: &'a Graph,
+    gaps: &'a [Gap],
+    order: Vec<NodeId>,
+    input: NodeId,
+    output: NodeId,
+}
+
+impl<'a> Network<'a> {
+    /// The network of a model that was read with its functions open.
+    pub(super) fn new(open: &'a Imported) -> Self {
+        let graph = &open.graph;
+        // Nodes are made operands first, and what stands behind a gap after what stands before it.
+        let mut order: Vec<NodeId> = graph.ids().collect();
+        order.sort_unstable();
+        let is_gap = |id: &NodeId| {
+            let operand = graph.operands(*id)[0];
+            open.gaps.iter().any(|gap| gap.before == operand)
+        };
+        let outputs = graph.outputs();
+        let output = outputs.iter().copied().filter(|id| !is_gap(id)).next_back();
+        let output = output.or(outputs.last().copied()).expect("an imported graph has an output");
+        Self { graph, gaps: &open.gaps, order, input: graph.inputs()[0], output }
+    }
+
+    /// The functions, in the order of the model.
+    pub(super) fn functions(&self) -> impl Iterator<Item = &'a Function> {
+        self.gaps.iter().map(|gap| &gap.function)
+    }
+
+    /// The gaps.
+    pub(super) fn gaps(&self) -> &'a [Gap] {
+        self.gaps
+    }
+
+    /// Every function itself.
+    pub(super) fn exact(&self) -> Vec<Applied<'a>> {
+        self.functions().map(Applied::Function).collect()
+    }
+
+    /// Polynomials for the first functions, the others as they are.
+    pub(super) fn replaced<'b>(&'b self, polynomials: &'b [Fitted]) -> Vec<Applied<'b>> {
+        let rest = self.functions().skip(polynomials.len()).map(Applied::Function);
+        polynomials.iter().map(Applied::Polynomial).chain(rest).collect()
+    }
+
+    /// Scores with polynomials.
+    pub(super) fn scores(&self, inputs: &[Vec<f64>], polynomials: &[Fitted]) -> Vec<Vec<f64>> {
+        let applied = self.replaced(polynomials);
+        inputs.par_iter().map(|input| self.run(input, &applied, usize::MAX, |_, _| {})).collect()
+    }
+
+    /// Scores of the model itself.
+    pub(super) fn exact_scores(&self, inputs: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let applied = self.exact();
+        inputs.par_iter().map(|input| self.run(input, &applied, usize::MAX, |_, _| {})).collect()
+    }
+
+    /// What reaches every function, at about `numbers` places of each.
+    pub(super) fn observe(&self, inputs: &[Vec<f64>], applied: &[Applied<'_>], numbers: usize) -> Seen {
+        self.observed(inputs, applied, numbers, usize::MAX)
+    }
+
+    /// What reaches one function behind polynomials.
+    pub(super) fn observe_layer(
+        &self,
+        inputs: &[Vec<f64>],
+        polynomials: &[Fitted],
+        layer: usize,
+        numbers: usize,
+    ) -> LayerSeen {
+        let applied = self.replaced(polynomials);
+        self.observed(inputs, &applied, numbers, layer).layers.swap_remove(layer)
+    }
+
+    fn observed(&self, inputs: &[Vec<f64>], applied: &[Applied<'_>], numbers: usize, last: usize) -> Seen {
+        let per_input = (numbers / inputs.len().max(1)).max(1);
+        let of_input = |(i, input): (usize, &Vec<f64>)| {
+            let mut layers = vec![LayerSeen::default(); self.gaps.len()];
+            let scores = self.run(input, applied, last, |layer, values| {
+                let step = values.len().div_ceil(per_input).max(1);
+                // Another place for every input, so that all positions count.
+                let x = values.iter().copied().skip(i % step).step_by(step).collect();
+                let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+                let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                layers[layer] = LayerSeen { x, low, high };
+            });
+            Seen { layers, scores: vec![scores] }
+        };
+        let all: Vec<Seen> = inputs.par_iter().enumerate().map(of_input).collect();
+        all.into_iter().reduce(joined).unwrap_or_default()
+    }
+
+    /// Leads one input through the network, up to the gap `last`, and shows what reaches every function.
+    fn run(
+        &self,
+        input: &[f64],
+        applied: &[Applied<'_>],
+        last: usize,
+        mut see: impl FnMut(usize, &[f64]),
+    ) -> Vec<f64> {
+        let graph = self.graph;
+        let mut values: Vec<Option<Value>> = vec![None; graph.bound()];
+        for &id in &self.order {
+            let gap = self.gaps.iter().position(|gap| gap.after == id);
+            let value = match (graph.op(id), gap) {
+                (_, Some(layer)) => {
+                    let before = values[self.gaps[layer].before.index()].as_ref();
+                    let before = before.expect("what stands before a gap is made before it");
+                    see(layer, &before.data);
+                    if layer == last {
+                        return Vec::new();
+                    }
+                    let data = before.data.iter().map(|&x| applied[layer].eval(x)).collect();
+                    Value { shape: before.shape, data }
+                }
+                (Op::Input { .. }, None) => {
+                    let data = if id == self.input { input.to_vec() } else { Vec::new() };
+                    Value { shape: graph.shape(id), data }
+                }
+                _ => {
+                    let operands: Vec<&Value> = graph
+                        .operands(id)
+                        .iter()
+                        .map(|o| values[o.index()].as_ref().expect("operands come first"))
+                        .collect();
+                    eval::apply(graph, id, &operands, MemberIdx::FIRST)
+                }
+            };
+            values[id.index()] = Some(value);
+        }
+        values[self.output.index()].take().map_or_else(Vec::new, |value| value.data)
+    }
+}
+
+fn joined(a: Seen, b: Seen) -> Seen {
+    let layers = a.layers.into_iter().zip(b.layers).map(|(a, b)| a.join(b)).collect();
+    let mut scores = a.scores;
+    scores.extend(b.scores);
+    Seen { layers, scores }
+}

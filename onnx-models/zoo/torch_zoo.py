@@ -1,0 +1,155 @@
+"""Small networks of PyTorch, each through one of its two exporters.
+
+    pip install torch onnx onnxscript
+    python torch_zoo.py
+"""
+
+import warnings
+
+import onnx
+import torch
+from common import HERE, SAMPLES, write
+from torch import nn
+from torch.nn import functional as F
+
+SCRIPT, DYNAMO = "PyTorch, TorchScript exporter", "PyTorch, torch.export"
+
+
+class Square(nn.Module):
+    def forward(self, x):
+        return 0.3 * x * x + 0.5 * x + 0.1
+
+
+class Fn(nn.Module):
+    """A function with the layers that it uses."""
+
+    def __init__(self, f, **layers):
+        super().__init__()
+        self.f = f
+        for key, layer in layers.items():
+            setattr(self, key, layer)
+
+    def forward(self, *x):
+        return self.f(self, *x)
+
+
+def shrink(path):
+    """Without the text that exporters add for people."""
+    model = onnx.load(path)
+    for node in model.graph.node:
+        node.doc_string = ""
+        del node.metadata_props[:]
+    for value in [*model.graph.value_info, *model.graph.input, *model.graph.output]:
+        del value.metadata_props[:]
+    model.graph.ClearField("doc_string")
+    del model.functions[:]
+    onnx.save(model, path)
+
+
+def export(name, what, model, *shapes, exporter=SCRIPT, opset=17, outputs=("y",), **card):
+    torch.manual_seed(sum(map(ord, name)))
+    model.eval()
+    for module in model.modules():
+        if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d)):
+            nn.init.uniform_(module.running_mean, -0.3, 0.3)
+            nn.init.uniform_(module.running_var, 0.6, 1.4)
+    inputs = [f"x{i}" if len(shapes) > 1 else "x" for i in range(len(shapes))]
+    samples = [torch.randn(SAMPLES, *shape) for shape in shapes]
+    path = HERE / f"{name}.onnx"
+    example = tuple(s[:1] for s in samples)
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        if exporter == SCRIPT:
+            torch.onnx.export(model, example, path, dynamo=False, opset_version=opset,
+                              input_names=inputs, output_names=list(outputs))
+        else:
+            program = torch.onnx.export(model, example, dynamo=True, opset_version=18, verbose=False,
+                                        input_names=inputs, output_names=list(outputs))
+            program.save(path)
+        answers = [model(*(s[i : i + 1] for s in samples)) for i in range(SAMPLES)]
+    shrink(path)
+    answers = [a if isinstance(a, tuple) else (a,) for a in answers]
+    results = {key: torch.cat([a[i].reshape(1, -1) for a in answers]).numpy() for i, key in enumerate(outputs)}
+    if card.get("expect") == "approximated":
+        card["calibrate"] = {key: torch.randn(40, *shape).numpy() for key, shape in zip(inputs, shapes)}
+    if card.get("expect") == "refused":
+        results = {}
+    write(name, exporter, what, {k: s.numpy() for k, s in zip(inputs, samples)}, results, **card)
+
+
+def cnn(activation, classes=3):
+    return nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), activation(), nn.AvgPool2d(2), nn.Flatten(),
+                         nn.Linear(27, classes))
+
+
+def mlp(activation):
+    return nn.Sequential(nn.Linear(6, 8), activation(), nn.Linear(8, 3))
+
+
+def attention(m, x):
+    q, k = m.q(x), m.k(x)
+    return (q @ k.transpose(1, 2)) @ m.v(x)
+
+
+def main():
+    image = (1, 8, 8)
+    export("pt-cnn", "CNN with batch normalization, quadratic activation, average pool", cnn(Square), image)
+    export("pt-cnn-dynamo", "the same through torch.export", cnn(Square), image, exporter=DYNAMO)
+    export("pt-softmax", "CNN ending in a softmax", nn.Sequential(cnn(Square), nn.Softmax(1)), image)
+    export("pt-log-softmax", "CNN ending in a log-softmax", nn.Sequential(cnn(Square), nn.LogSoftmax(1)), image, exporter=DYNAMO)
+    export("pt-sigmoid", "MLP ending in a sigmoid", nn.Sequential(nn.Linear(6, 4), Square(), nn.Linear(4, 1), nn.Sigmoid()), (6,))
+    export("pt-argmax", "MLP ending in an argmax", Fn(lambda m, x: m.net(x).argmax(1), net=mlp(Square)), (6,))
+    export("pt-conv1d", "Conv1d network on [batch, channels, length]", nn.Sequential(nn.Conv1d(3, 4, 5, stride=2), Square(), nn.AvgPool1d(2), nn.Flatten(), nn.Linear(28, 2)), (3, 32))
+    export("pt-conv1d-dynamo", "the same through torch.export", nn.Sequential(nn.Conv1d(3, 4, 5, stride=2), Square(), nn.AvgPool1d(2), nn.Flatten(), nn.Linear(28, 2)), (3, 32), exporter=DYNAMO)
+    export("pt-conv-transpose", "ConvTranspose2d, an image as the result", nn.Sequential(nn.Conv2d(1, 2, 3, stride=2, padding=1), Square(), nn.ConvTranspose2d(2, 1, 2, stride=2)), image)
+    export("pt-upsample-nearest", "Upsample, nearest", nn.Sequential(nn.Conv2d(1, 2, 3, stride=2, padding=1), nn.Upsample(scale_factor=2), nn.Conv2d(2, 1, 3, padding=1)), image)
+    export("pt-upsample-bilinear", "Upsample, bilinear", nn.Sequential(nn.AvgPool2d(2), nn.Upsample(scale_factor=2, mode="bilinear"), nn.Flatten(), nn.Linear(64, 2)), image)
+    export("pt-pixel-shuffle", "PixelShuffle (DepthToSpace)", nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.PixelShuffle(2), nn.Flatten(), nn.Linear(256, 2)), image)
+    export("pt-pixel-unshuffle", "PixelUnshuffle (SpaceToDepth)", nn.Sequential(nn.PixelUnshuffle(2), nn.Conv2d(4, 2, 3), nn.Flatten(), nn.Linear(8, 2)), image)
+    export("pt-squeeze-excite", "squeeze-and-excite with a quadratic gate, [C,H,W] times [C,1,1]",
+           Fn(lambda m, x: m.head(torch.flatten((h := m.conv(x)) * m.gate(m.fc(F.adaptive_avg_pool2d(h, 1))), 1)),
+              conv=nn.Conv2d(1, 3, 3), fc=nn.Conv2d(3, 3, 1), gate=Square(), head=nn.Linear(108, 2)), image)
+    export("pt-residual", "residual block", Fn(lambda m, x: m.head(torch.flatten(m.act(m.b(m.act(m.a(x))) + x), 1)),
+           a=nn.Conv2d(2, 2, 3, padding=1), b=nn.Conv2d(2, 2, 3, padding=1), act=Square(), head=nn.Linear(50, 2)), (2, 5, 5))
+    export("pt-depthwise", "depthwise and grouped convolutions, dilation", nn.Sequential(nn.Conv2d(4, 4, 3, groups=4), Square(), nn.Conv2d(4, 4, 3, groups=2, dilation=2), nn.Flatten(), nn.Linear(16, 2)), (4, 8, 8))
+    export("pt-transpose", "Transpose, Reshape and Slice in the middle of a network", Fn(lambda m, x: m.b(m.a(x).reshape(-1, 4, 3).transpose(1, 2).reshape(-1, 12)[:, ::2]), a=nn.Linear(6, 12), b=nn.Linear(6, 2)), (6,))
+    export("pt-concat-split", "Concat, Split, Pad", Fn(lambda m, x: m.b(torch.cat([F.pad(x[:, :3], (1, 1)), m.a(x) ** 2, x.chunk(2, 1)[1]], 1)), a=nn.Linear(6, 4), b=nn.Linear(12, 2)), (6,))
+    export("pt-reduce", "ReduceSum and ReduceMean over several axes", Fn(lambda m, x: m.b(torch.cat([m.a(x).mean((2, 3)), m.a(x).sum(1).mean(1)], 1)), a=nn.Conv2d(1, 3, 3), b=nn.Linear(9, 2)), image)
+    export("pt-einsum", "Einsum with a constant", Fn(lambda m, x: m.b(torch.flatten(torch.einsum("bchw,cd->bdhw", m.a(x), m.w), 1)), a=nn.Conv2d(1, 3, 3), b=nn.Linear(72, 2), w=nn.Parameter(torch.randn(3, 2))), image)
+    export("pt-matmul", "MatMul along rows", Fn(lambda m, x: m.b(torch.flatten(x @ m.w, 1)), b=nn.Linear(24, 2), w=nn.Parameter(torch.randn(8, 3) / 3)), image)
+    export("pt-tile-expand", "Expand and Tile", Fn(lambda m, x: m.b(torch.cat([m.a(x).repeat(1, 2), m.c(x).expand(-1, 4)], 1)), a=nn.Linear(6, 2), c=nn.Linear(6, 1), b=nn.Linear(8, 2)), (6,))
+    export("pt-where-constant", "Where and a mask of constants", Fn(lambda m, x: m.b(x * torch.where(m.mask > 0, 1.0, 0.5)), mask=nn.Parameter(torch.tensor([1., -1, 1, -1, 1, 1])), b=nn.Linear(6, 2)), (6,))
+    export("pt-cubic", "activation of degree 3", nn.Sequential(nn.Linear(6, 5), Fn(lambda m, x: x + 0.1 * x**3), nn.Linear(5, 2)), (6,))
+    export("pt-product", "product of two branches", Fn(lambda m, x: m.c(m.a(x) * m.b(x)), a=nn.Linear(6, 4), b=nn.Linear(6, 4), c=nn.Linear(4, 2)), (6,))
+    export("pt-two-outputs", "two outputs", Fn(lambda m, x: (m.a(h := m.act(m.body(x))), m.b(h)), body=nn.Linear(6, 5), act=Square(), a=nn.Linear(5, 3), b=nn.Linear(5, 1)), (6,), outputs=("class_scores", "value"))
+    export("pt-two-outputs-tails", "two outputs, a softmax and a sigmoid", Fn(lambda m, x: (torch.softmax(m.a(h := m.act(m.body(x))), 1), torch.sigmoid(m.b(h))), body=nn.Linear(6, 5), act=Square(), a=nn.Linear(5, 3), b=nn.Linear(5, 1)), (6,), outputs=("probabilities", "risk"))
+    export("pt-two-inputs", "two vectors", Fn(lambda m, x, y: m.c(m.act(m.a(x) + m.b(y))), a=nn.Linear(6, 4), b=nn.Linear(3, 4), act=Square(), c=nn.Linear(4, 2)), (6,), (3,))
+    export("pt-image-and-facts", "an image and a vector", Fn(lambda m, x, y: m.c(torch.cat([torch.flatten(m.act(m.a(x)), 1), y], 1)), a=nn.Conv2d(1, 2, 3, stride=2), act=Square(), c=nn.Linear(22, 2)), image, (4,))
+    export("pt-image-output", "an image as the result (denoiser)", nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), Square(), nn.Conv2d(2, 1, 3, padding=1)), image)
+    export("pt-conv3d", "Conv3d", nn.Sequential(nn.Conv3d(1, 2, 3), nn.Flatten(), nn.Linear(16, 2)), (1, 4, 4, 4), expect="refused", because="", remedy="fold one dimension into the channels and use Conv2d")
+
+    approximated = {"expect": "approximated"}
+    for key, activation in {"relu": nn.ReLU, "leaky-relu": nn.LeakyReLU, "relu6": nn.ReLU6, "silu": nn.SiLU, "gelu": nn.GELU,
+                            "sigmoid": nn.Sigmoid, "tanh": nn.Tanh, "softplus": nn.Softplus, "hardswish": nn.Hardswish,
+                            "elu": nn.ELU, "mish": nn.Mish}.items():
+        exporter = DYNAMO if key in ("gelu", "silu", "tanh") else SCRIPT
+        export(f"pt-act-{key}", f"MLP with {activation.__name__}", mlp(activation), (6,), exporter=exporter, **approximated)
+    export("pt-act-abs", "MLP with an absolute value", mlp(lambda: Fn(lambda m, x: x.abs())), (6,), **approximated)
+    export("pt-cnn-relu", "CNN with ReLU", cnn(nn.ReLU), image, exporter=DYNAMO, **approximated)
+    export("pt-se-sigmoid", "squeeze-and-excite with a sigmoid gate",
+           Fn(lambda m, x: m.head(torch.flatten((h := m.conv(x)) * torch.sigmoid(m.fc(F.adaptive_avg_pool2d(h, 1))), 1)),
+              conv=nn.Conv2d(1, 3, 3), fc=nn.Conv2d(3, 3, 1), head=nn.Linear(108, 2)), image, **approximated)
+
+    refused = {"expect": "refused"}
+    pool = nn.Sequential(nn.Conv2d(1, 2, 3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 2))
+    export("pt-max-pool", "max pooling", pool, image, because="a maximum is not a polynomial", remedy="use average pooling and retrain", **refused)
+    export("pt-layer-norm", "LayerNorm", nn.Sequential(nn.Linear(6, 4), nn.LayerNorm(4), nn.Linear(4, 2)), (6,), because="statistics", remedy="use batch normalization", **refused)
+    export("pt-group-norm", "GroupNorm", nn.Sequential(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2), nn.Flatten(), nn.Linear(72, 2)), image, because="", remedy="use batch normalization", **refused)
+    heads = Fn(lambda m, x: m.o(torch.flatten(torch.softmax(m.q(x) @ m.k(x).transpose(1, 2), -1) @ m.v(x), 1)), q=nn.Linear(4, 4), k=nn.Linear(4, 4), v=nn.Linear(4, 4), o=nn.Linear(12, 2))
+    export("pt-attention", "attention with a softmax inside", heads, (3, 4), because="", remedy="use convolutions or dense layers in its place", **refused)
+    lstm = Fn(lambda m, x: m.o(m.r(x)[0][:, -1]), r=nn.LSTM(3, 4, batch_first=True), o=nn.Linear(4, 2))
+    export("pt-lstm", "LSTM", lstm, (5, 3), because="", remedy="use Conv1d in its place", **refused)
+
+
+if __name__ == "__main__":
+    main()

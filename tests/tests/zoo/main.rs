@@ -1,0 +1,54 @@
+//! The zoo: models of PyTorch, Keras and scikit-learn, each built, evaluated under encryption, and compared with what the
+//! original runtime computed; or refused as `docs/models.md` says. The page itself is generated from the same cards.
+//!
+//! `onnx-models/zoo` holds the models with the scripts that made them. `cargo xtask bless` writes the page.
+
+mod card;
+mod judge;
+mod page;
+
+use rayon::prelude::*;
+
+use card::{Card, Expect};
+
+fn check(cards: &[Card]) {
+    let faults: Vec<String> = cards
+        .par_iter()
+        .filter_map(|card| judge::judge(card).err().map(|fault| format!("{}: {fault}", card.name)))
+        .collect();
+    assert!(faults.is_empty(), "{} of {} models:\n{}", faults.len(), cards.len(), faults.join("\n"));
+}
+
+fn of(expect: Expect) -> Vec<Card> {
+    let only = std::env::var("ZOO").unwrap_or_default();
+    Card::all().into_iter().filter(|card| card.expect == expect && card.name.contains(&only)).collect()
+}
+
+#[test]
+fn models_that_work_give_the_original_answers_under_encryption() {
+    check(&of(Expect::Works));
+}
+
+#[test]
+fn approximated_models_stay_close_to_the_original_under_encryption() {
+    check(&of(Expect::Approximated));
+}
+
+#[test]
+fn other_models_are_refused_for_their_reason_with_a_remedy() {
+    check(&of(Expect::Refused));
+}
+
+#[test]
+fn the_page_of_models_is_the_one_that_the_cards_make() {
+    page::check();
+}
+
+#[test]
+fn there_are_at_least_forty_models_of_every_exporter() {
+    let cards = Card::all();
+    assert!(cards.len() >= 40);
+    for source in ["TorchScript", "torch.export", "Keras", "scikit-learn"] {
+        assert!(cards.iter().filter(|card| card.source.contains(source)).count() >= 5, "{source}");
+    }
+}
