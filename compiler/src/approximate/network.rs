@@ -84,7 +84,7 @@ impl<'a> Network<'a> {
             open.gaps.iter().any(|gap| gap.before == operand)
         };
         let outputs = graph.outputs();
-        let output = outputs.iter().copied().filter(|id| !is_gap(id)).next_back();
+        let output = outputs.iter().copied().rfind(|id| !is_gap(id));
         let output = output.or(outputs.last().copied()).expect("an imported graph has an output");
         Self { graph, gaps: &open.gaps, order, input: graph.inputs()[0], output }
     }

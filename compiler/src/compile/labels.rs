@@ -9,7 +9,7 @@ use crate::import::{Imported, InputInfo};
 
 /// The request's word where there is one, else the model's.
 pub(super) fn labels(request: &Request, imported: &Imported) -> Result<Labels, CompileError> {
-    let first_port = imported.ports.first().and_then(Port::len);
+    let first_port = imported.ports.first().and_then(Port::n_numbers);
     let n_scores = imported.graph.outputs().first().map_or(0, |&id| imported.graph.shape(id).len());
     let is_one = imported.ports.len() < 2;
     let classes = match request.classes.is_empty() {

@@ -67,10 +67,7 @@ fn a_question_is_answered_once() {
     let answer = client.decrypt(&result).unwrap();
     let expected = toy::expected(&numbers());
     let best = (0..5).max_by(|&a, &b| expected[a].total_cmp(&expected[b])).unwrap();
-    assert_eq!(
-        (answer.class as usize, answer.label.as_str()),
-        (best, ["ant", "bee", "cat", "dog", "eel"][best])
-    );
+    assert_eq!((answer.class, answer.label.as_str()), (best, ["ant", "bee", "cat", "dog", "eel"][best]));
     assert!(answer.scores.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 0.01 + answer.unit));
     let again = client.decrypt(&result).unwrap_err();
     assert_eq!(again.code, "result");

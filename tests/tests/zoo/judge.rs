@@ -89,7 +89,7 @@ fn joined(card: &Card, ports: &[Port], n: usize, index: usize) -> Vec<f64> {
     for port in ports {
         let input = card.inputs.iter().find(|input| input.name == port.name).unwrap();
         let values = input.samples.iter().chain(&input.calibrate).nth(index).unwrap();
-        assert_eq!(values.len(), port.len().unwrap(), "{}: {}", card.name, port.name);
+        assert_eq!(values.len(), port.n_numbers().unwrap(), "{}: {}", card.name, port.name);
         for (i, &value) in values.iter().enumerate() {
             tensor[port.offset as usize + port.position(i)] = value;
         }

@@ -100,7 +100,7 @@ fn bad_port(ports: &[Port], len: usize) -> Option<Fault> {
 fn bad_tail(output: &OutputSpec, len: usize) -> Option<Fault> {
     let fits = |tail: &Tail| {
         let scores = match output.ports.get(tail.port as usize) {
-            Some(port) => port.len(),
+            Some(port) => port.n_numbers(),
             None => (tail.port == 0 && output.ports.is_empty()).then_some(len),
         };
         scores.is_some_and(|n| tail.fits(n))

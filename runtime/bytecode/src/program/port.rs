@@ -28,7 +28,7 @@ pub struct Port {
 
 impl Port {
     /// Numbers of the tensor; `None` if its extents are none.
-    pub fn len(&self) -> Option<usize> {
+    pub fn n_numbers(&self) -> Option<usize> {
         if self.dims.is_empty() || self.dims.len() > MAX_DIMS {
             return None;
         }
@@ -38,7 +38,7 @@ impl Port {
 
     /// The positions that the tensor takes, if it lies within `len` numbers.
     pub fn range(&self, len: usize) -> Option<std::ops::Range<usize>> {
-        let end = (self.offset as usize).checked_add(self.len()?)?;
+        let end = (self.offset as usize).checked_add(self.n_numbers()?)?;
         (end <= len).then_some(self.offset as usize..end)
     }
 
