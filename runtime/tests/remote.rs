@@ -11,6 +11,7 @@ use fhe_bytecode::clear::ClearProgram;
 use fhe_bytecode::codec::{DEFAULT_LIMIT, decode};
 use fhe_machine::Profile;
 use fhe_serve::background::Background;
+use fhe_serve::front::Front;
 use fhe_serve::jobs::{Evaluator, Report};
 use fhe_serve::limits::Limits;
 use fhe_serve::server::Options;
@@ -35,20 +36,25 @@ impl Folder {
     }
 
     fn serve(&self, evaluator: Option<Box<Evaluator>>) -> Background {
-        let options = Options {
+        Background::start(&self.options(), evaluator).unwrap()
+    }
+
+    fn options(&self) -> Options {
+        Options {
             programs: vec![program()],
-            listen: "127.0.0.1:0".parse().unwrap(),
             store: self.path("store"),
             memory: 256 << 20,
             n_workers: 1,
-            tokens: self.path("store/tokens.json"),
-            tls: None,
-            behind_proxy: false,
             allow_insecure: true,
-            page: None,
-            limits: Limits::default(),
-        };
-        Background::start(&options, evaluator).unwrap()
+            front: Front {
+                listen: "127.0.0.1:0".parse().unwrap(),
+                tokens: self.path("store/tokens.json"),
+                tls: None,
+                behind_proxy: false,
+                page: None,
+                limits: Limits::default(),
+            },
+        }
     }
 
     fn remote(&self, server: SocketAddr, more: &str) -> Output {
@@ -250,4 +256,34 @@ fn pass(mut from: TcpStream, mut to: TcpStream, limit: usize) -> bool {
     };
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
     is_end
+}
+
+/// `cargo test --release -p fhe-runtime --features tls --test remote`: `cargo xtask slow` runs it.
+#[cfg(feature = "tls")]
+#[test]
+fn over_tls_a_server_is_believed_if_its_authority_is_trusted() {
+    let folder = Folder::new();
+    let certificates = Path::new(env!("CARGO_MANIFEST_DIR")).join("serve/tests/serve/tls");
+    let mut options = folder.options();
+    options.front.tls = Some((certificates.join("cert.pem"), certificates.join("key.pem")));
+    let server = Background::start(&options, None).unwrap();
+    let remote = |more: &[&str]| {
+        let url = format!("https://localhost:{}", server.address().port());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fhe-run"));
+        command.args(["remote", &url, "in.csv", "--insecure", "--home"]).arg(folder.path("home"));
+        command.args(more).current_dir(folder.0.path()).env("NO_COLOR", "1").output().unwrap()
+    };
+    let authority = certificates.join("ca.pem").display().to_string();
+    let options = ["--ca-cert", &authority, "--format", "json", "--raw", "--result", "scores.json"];
+    let output = remote(&options);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path("scores.json")).unwrap()).unwrap();
+    let scores: Vec<f64> =
+        found["scores"][0].as_array().unwrap().iter().map(|score| score.as_f64().unwrap()).collect();
+    check_scores(&scores);
+    // Mozilla knows nothing of it, and a key is no authority.
+    let key = certificates.join("key.pem").display().to_string();
+    check_refused(&remote(&["--ca-cert", &key]), "more than certificates");
+    check_refused(&remote(&[]), "UnknownIssuer");
 }

@@ -5,6 +5,7 @@
 mod bless;
 mod capacity;
 mod check;
+mod cluster;
 mod demo;
 mod dist;
 mod docs;
@@ -12,6 +13,7 @@ mod evidence;
 mod fuzz;
 mod golden;
 mod lab;
+mod load;
 mod python;
 mod slow;
 mod tidy;
@@ -40,6 +42,10 @@ enum Command {
     Dist(dist::Args),
     /// Bring the command pages up to date and run the commands that the documents show
     Docs(docs::Args),
+    /// Test gateways, workers and NATS on this machine
+    Cluster(cluster::Args),
+    /// Measure a server on this machine with one, four and sixteen clients
+    Load(load::Args),
     /// Simulate how many machines a service needs
     Capacity(capacity::Args),
     /// Accept the current output as the new snapshots
@@ -72,6 +78,8 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Dist(args) => dist::run(&args),
         Command::Docs(args) => docs::run(&args),
+        Command::Cluster(args) => cluster::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Capacity(args) => capacity::run(&args),
         Command::Bless => bless::run(),
         Command::Evidence(args) => evidence::run(&args),

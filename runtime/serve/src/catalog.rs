@@ -127,17 +127,47 @@ impl Catalog {
         n_workers: usize,
         allow_insecure: bool,
     ) -> Result<Self, CatalogError> {
-        let loaded = paths.iter().map(|path| read(path, allow_insecure)).collect::<Result<Vec<_>, _>>()?;
-        let mut spare = spare(&loaded, memory, n_workers)?;
+        let read = |path: &PathBuf| match fhe_host::read_bounded(path, DEFAULT_LIMIT) {
+            Ok(bytes) => Ok((path.clone(), bytes)),
+            Err(cause) => Err(CatalogError::Read { path: path.clone(), cause }),
+        };
+        let files = paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Self::of_files(&files, memory, n_workers, allow_insecure)
+    }
+
+    /// The same with files that were read, each with its name.
+    ///
+    /// # Errors
+    /// The first program that cannot be served, or a budget that is too small.
+    pub fn of_files(
+        files: &[(PathBuf, Vec<u8>)],
+        memory: u64,
+        n_workers: usize,
+        allow_insecure: bool,
+    ) -> Result<Self, CatalogError> {
+        let loaded = check_all(files, allow_insecure)?;
+        let spare = spare(&loaded, memory, n_workers)?;
+        Self::of_loaded(&loaded, spare)
+    }
+
+    /// Programs that are told of and never evaluated here: no plaintext is kept.
+    ///
+    /// # Errors
+    /// The first program that cannot be served.
+    pub fn outlines(files: &[(PathBuf, Vec<u8>)], allow_insecure: bool) -> Result<Self, CatalogError> {
+        Self::of_loaded(&check_all(files, allow_insecure)?, 0)
+    }
+
+    fn of_loaded(loaded: &[Loaded], mut spare: u64) -> Result<Self, CatalogError> {
         let (mut entries, mut plaintext_bytes) = (BTreeMap::new(), 0);
-        for (n_done, loaded) in loaded.iter().enumerate() {
+        for (n_done, one) in loaded.iter().enumerate() {
             // What one program leaves is for the next ones.
-            let share = spare / (paths.len() - n_done) as u64;
-            let model = Model::with_plaintexts(&loaded.program, loaded.context.clone(), share, usize::MAX)
-                .map_err(|cause| CatalogError::Model { path: loaded.path.clone(), cause })?;
+            let share = spare / (loaded.len() - n_done) as u64;
+            let model = Model::with_plaintexts(&one.program, one.context.clone(), share, usize::MAX)
+                .map_err(|cause| CatalogError::Model { path: one.path.clone(), cause })?;
             spare -= model.plaintext_bytes().min(spare);
             plaintext_bytes += model.plaintext_bytes();
-            let entry = entry(&loaded.program, model);
+            let entry = entry(&one.program, model);
             entries.insert(entry.id, Arc::new(entry));
         }
         Ok(Self { entries, plaintext_bytes })
@@ -189,12 +219,14 @@ fn spare(loaded: &[Loaded], memory: u64, n_workers: usize) -> Result<u64, Catalo
     }
 }
 
-fn read(path: &Path, allow_insecure: bool) -> Result<Loaded, CatalogError> {
+fn check_all(files: &[(PathBuf, Vec<u8>)], allow_insecure: bool) -> Result<Vec<Loaded>, CatalogError> {
+    files.iter().map(|(path, bytes)| check(path, bytes, allow_insecure)).collect()
+}
+
+fn check(path: &Path, bytes: &[u8], allow_insecure: bool) -> Result<Loaded, CatalogError> {
     let path = path.to_path_buf();
-    let bytes = fhe_host::read_bounded(&path, DEFAULT_LIMIT)
-        .map_err(|cause| CatalogError::Read { path: path.clone(), cause })?;
     let program =
-        decode(&bytes, DEFAULT_LIMIT).map_err(|cause| CatalogError::Program { path: path.clone(), cause })?;
+        decode(bytes, DEFAULT_LIMIT).map_err(|cause| CatalogError::Program { path: path.clone(), cause })?;
     if !program.params().is_secure() && !allow_insecure {
         return Err(CatalogError::Insecure(path));
     }

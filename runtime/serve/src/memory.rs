@@ -22,6 +22,8 @@ pub struct Ledger {
 #[derive(Debug, Default)]
 struct Inner {
     working: u64,
+    /// Bytes that are promised and not used yet.
+    held: u64,
     keys: BTreeMap<KeyRef, Entry>,
     clock: u64,
     usage: Usage,
@@ -82,7 +84,17 @@ impl Ledger {
 
     /// Reserves memory for keys and a working set, if there is room; unused keys make room.
     pub fn try_reserve(self: &Arc<Self>, key: &KeyRef, key_bytes: u64, working: u64) -> Option<Reservation> {
-        let mut inner = self.lock();
+        let inner = self.lock();
+        self.reserve_in(inner, key, key_bytes, working)
+    }
+
+    fn reserve_in(
+        self: &Arc<Self>,
+        mut inner: MutexGuard<'_, Inner>,
+        key: &KeyRef,
+        key_bytes: u64,
+        working: u64,
+    ) -> Option<Reservation> {
         let new_keys = if inner.keys.contains_key(key) { 0 } else { key_bytes };
         let needed = new_keys.checked_add(working)?;
         if !inner.make_room(self.capacity, needed, key) {
@@ -127,6 +139,17 @@ impl Ledger {
         }
     }
 
+    /// Promises bytes to one who does not know yet for which keys. Keys that nobody uses stay until the promise is taken up.
+    pub fn hold(self: &Arc<Self>, bytes: u64) -> Option<Hold> {
+        let mut inner = self.lock();
+        let used: u64 = inner.keys.values().filter(|entry| entry.n_users > 0).map(|entry| entry.bytes).sum();
+        if used + inner.working + inner.held + bytes > self.capacity {
+            return None;
+        }
+        inner.held += bytes;
+        Some(Hold { ledger: Arc::clone(self), bytes })
+    }
+
     /// Forgets keys that were removed from the store; those in use go when they are free.
     pub fn forget(&self, key: &KeyRef) {
         let mut inner = self.lock();
@@ -148,7 +171,7 @@ impl Ledger {
 impl Inner {
     /// Lets unused keys go, least recently used first, until `needed` bytes are free. Changes nothing if that cannot be.
     fn make_room(&mut self, capacity: u64, needed: u64, wanted: &KeyRef) -> bool {
-        let held: u64 = self.keys.values().map(|entry| entry.bytes).sum::<u64>() + self.working;
+        let held: u64 = self.keys.values().map(|entry| entry.bytes).sum::<u64>() + self.working + self.held;
         let Some(target) = capacity.checked_sub(needed) else { return false };
         let mut unused: Vec<(u64, KeyRef, u64)> = (self.keys.iter())
             .filter(|(key, entry)| entry.n_users == 0 && *key != wanted)
@@ -168,6 +191,33 @@ impl Inner {
             held -= bytes;
         }
         true
+    }
+}
+
+/// Bytes that are promised.
+#[derive(Debug)]
+pub struct Hold {
+    ledger: Arc<Ledger>,
+    bytes: u64,
+}
+
+impl Hold {
+    /// Takes the promise up, for keys and a working set that it has room for.
+    ///
+    /// # Panics
+    /// If they need more than was promised.
+    pub fn reserve(mut self, key: &KeyRef, key_bytes: u64, working: u64) -> Reservation {
+        assert!(key_bytes + working <= self.bytes, "{key_bytes} + {working} of {}", self.bytes);
+        let mut inner = self.ledger.lock();
+        inner.held -= std::mem::take(&mut self.bytes);
+        self.ledger.reserve_in(inner, key, key_bytes, working).expect("the bytes were promised")
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.ledger.lock().held -= self.bytes;
+        self.ledger.freed.notify_all();
     }
 }
 
@@ -276,6 +326,20 @@ mod tests {
         drop(running);
         assert!(ledger.try_reserve(&key(2), 40, 60).is_some());
         assert!(ledger.try_reserve(&key(2), 40, 61).is_none(), "never more than there is");
+    }
+
+    #[test]
+    fn a_promise_is_kept_and_lets_unused_keys_stay_until_then() {
+        let ledger = Ledger::new(100);
+        used(&ledger, 1, 40);
+        let hold = ledger.hold(70).unwrap();
+        assert!(ledger.has(&key(1)), "nobody needs the room yet");
+        assert!(ledger.hold(40).is_none() && ledger.try_reserve(&key(2), 40, 0).is_none());
+        let running = hold.reserve(&key(3), 40, 30);
+        assert!(!ledger.has(&key(1)) && ledger.usage().working == 30);
+        drop(running);
+        drop(ledger.hold(100).unwrap());
+        assert!(ledger.try_reserve(&key(2), 40, 60).is_some());
     }
 
     #[test]

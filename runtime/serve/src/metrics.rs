@@ -8,8 +8,10 @@ use prometheus::{
     TextEncoder,
 };
 
+use crate::catalog::Catalog;
 use crate::ids::ProgramId;
 use crate::jobs::JobState;
+use crate::memory::Ledger;
 
 /// The counters of one server.
 #[derive(Debug)]
@@ -40,6 +42,30 @@ pub struct Now {
     pub memory: BTreeMap<&'static str, u64>,
     /// Hits, misses and evictions of the keys in memory.
     pub key_cache: BTreeMap<&'static str, u64>,
+}
+
+impl Now {
+    /// Memory as an account and the programs have it.
+    pub fn of(ledger: &Ledger, catalog: &Catalog) -> Self {
+        let usage = ledger.usage();
+        Self {
+            memory: BTreeMap::from([
+                ("keys", usage.keys),
+                ("working", usage.working),
+                ("capacity", ledger.capacity()),
+                ("plaintexts", catalog.kept_bytes()),
+                ("plaintexts_most", catalog.plaintext_bytes()),
+                ("resident", fhe_host::memory::rss_bytes().unwrap_or(0)),
+            ]),
+            key_cache: BTreeMap::from([
+                ("hits", usage.hits),
+                ("misses", usage.misses),
+                ("evictions", usage.evictions),
+                ("sets", usage.n_keys),
+            ]),
+            ..Self::default()
+        }
+    }
 }
 
 impl Metrics {

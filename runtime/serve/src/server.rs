@@ -1,6 +1,5 @@
 //! The server as a whole: made from options, runs until it is told to end, ends in good order.
 
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,24 +9,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-use crate::access::Access;
+use crate::backend::{KeyStore, Queue};
 use crate::catalog::{Catalog, CatalogError};
-use crate::http::{App, Page, PageSource, router};
+use crate::connection::connection;
+use crate::front::{Front, Ready};
+use crate::http::{App, PageSource, router};
 use crate::jobs::{Evaluator, Jobs, Setup};
-use crate::limits::Limits;
+use crate::machine::Machine;
 use crate::memory::Ledger;
 use crate::metrics::Metrics;
 use crate::store::{Store, StoreError};
-use crate::tls::{self, TlsError};
+use crate::tls::TlsError;
 use crate::tokens::TokenError;
 use crate::uploads::Uploads;
 
@@ -36,31 +32,21 @@ const SWEEP_EVERY: Duration = Duration::from_secs(600);
 /// Inputs that are checked at a time.
 const N_CHECKS: usize = 2;
 
-/// What a server is made from.
+/// What a server on one machine is made from.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Programs to serve.
     pub programs: Vec<PathBuf>,
-    /// Address to listen on.
-    pub listen: SocketAddr,
     /// Folder of the store.
     pub store: PathBuf,
     /// Bytes for plaintexts, keys and evaluations.
     pub memory: u64,
     /// Evaluations at a time.
     pub n_workers: usize,
-    /// The token file.
-    pub tokens: PathBuf,
-    /// Certificates and key for TLS.
-    pub tls: Option<(PathBuf, PathBuf)>,
-    /// Whether a proxy in front does TLS.
-    pub behind_proxy: bool,
     /// Whether programs below the security bar are served.
     pub allow_insecure: bool,
-    /// A page to serve.
-    pub page: Option<PageSource>,
-    /// The bounds.
-    pub limits: Limits,
+    /// What clients meet.
+    pub front: Front,
 }
 
 /// Why a server does not start.
@@ -108,6 +94,15 @@ pub enum ServerError {
     },
 }
 
+/// Those who do the work.
+pub(crate) struct Backend {
+    pub catalog: Arc<Catalog>,
+    pub ledger: Arc<Ledger>,
+    pub metrics: Arc<Metrics>,
+    pub queue: Arc<dyn Queue>,
+    pub keys: Arc<dyn KeyStore>,
+}
+
 /// A server that listens.
 pub struct Server {
     app: Arc<App>,
@@ -133,24 +128,9 @@ impl Server {
         options: &Options,
         evaluator: Option<Box<Evaluator>>,
     ) -> Result<Self, ServerError> {
-        let is_local = options.listen.ip().is_loopback();
-        let tls = match &options.tls {
-            Some((certificates, key)) => Some(tls::acceptor(certificates, key)?),
-            None if !is_local && !options.behind_proxy => return Err(ServerError::Plain(options.listen)),
-            None => None,
-        };
+        let front = options.front.prepare()?;
         let store = Arc::new(Store::open(&options.store)?);
-        let access = Access::new(&options.tokens, is_local && !options.behind_proxy)?;
-        if (!is_local || options.behind_proxy) && !access.has_tokens() {
-            return Err(ServerError::Open(options.listen));
-        }
-        let page = match &options.page {
-            Some(source) => Some(
-                Page::of(source).map_err(|cause| ServerError::Page { source_of: source.clone(), cause })?,
-            ),
-            None => None,
-        };
-        let Options { memory, n_workers, limits, .. } = *options;
+        let Options { memory, n_workers, .. } = *options;
         let catalog = Arc::new(Catalog::load(&options.programs, memory, n_workers, options.allow_insecure)?);
         let ledger = Ledger::new(catalog.capacity(memory));
         let metrics = Arc::new(Metrics::new()?);
@@ -159,7 +139,7 @@ impl Server {
             store: Arc::clone(&store),
             ledger: Arc::clone(&ledger),
             metrics: Arc::clone(&metrics),
-            limits,
+            limits: front.limits,
         };
         let jobs = match evaluator {
             Some(evaluator) => Jobs::with_evaluator(setup, evaluator),
@@ -173,38 +153,41 @@ impl Server {
         };
         uploads.recover().map_err(io("the store"))?;
         let n_resumed = jobs.recover().map_err(io("the store"))?;
-        let listener = TcpListener::bind(options.listen)
-            .await
-            .map_err(io(&format!("cannot listen on {}", options.listen)))?;
+        let listener = front.listen().await?;
         let mut threads = jobs.start(n_workers).map_err(io("threads"))?;
         threads.push(uploads.start().map_err(io("threads"))?);
+        let (plaintexts, keys) = (catalog.plaintext_bytes(), ledger.capacity());
+        tracing::info!(n_workers, n_resumed, plaintexts, keys, "one machine");
+        let machine = Arc::new(Machine { jobs, uploads, store, ledger: Arc::clone(&ledger) });
+        let backend = Backend { catalog, ledger, metrics, queue: machine.clone(), keys: machine };
+        Ok(Self::over(front, listener, backend, threads))
+    }
+
+    /// A server over those who do the work.
+    pub(crate) fn over(
+        front: Ready,
+        listener: TcpListener,
+        backend: Backend,
+        threads: Vec<JoinHandle<()>>,
+    ) -> Self {
+        let Backend { catalog, ledger, metrics, queue, keys } = backend;
+        let n_programs = catalog.iter().count();
         let app = App {
             catalog,
-            store,
             ledger,
-            jobs,
-            uploads,
-            access,
+            queue,
+            keys,
+            access: front.access,
             metrics,
-            limits,
-            page,
+            limits: front.limits,
+            page: front.page,
             is_draining: AtomicBool::new(false),
             n_connections: AtomicUsize::new(0),
             checks: Semaphore::new(N_CHECKS),
         };
-        let server = Self { app: Arc::new(app), listener, tls, threads };
-        let (address, keys) = (server.address().ok(), server.app.ledger.capacity());
-        let plaintexts = server.app.catalog.plaintext_bytes();
-        tracing::info!(
-            ?address,
-            n_programs = options.programs.len(),
-            n_workers,
-            n_resumed,
-            plaintexts,
-            keys,
-            "listening"
-        );
-        Ok(server)
+        let server = Self { app: Arc::new(app), listener, tls: front.tls, threads };
+        tracing::info!(address = ?server.address().ok(), n_programs, "listening");
+        server
     }
 
     /// The address that it listens on.
@@ -256,12 +239,10 @@ impl Server {
         }
         tracing::info!("ending: running jobs go on, nothing new is taken");
         app.is_draining.store(true, Ordering::Relaxed);
-        app.jobs.drain();
-        app.uploads.drain();
+        app.queue.drain();
+        app.keys.drain();
         drop(listener);
-        let patience = app.limits.drain;
-        let jobs = Arc::clone(&app.jobs);
-        let is_idle = tokio::task::spawn_blocking(move || jobs.wait_idle(patience)).await.unwrap_or(false);
+        let is_idle = app.queue.wait_idle(app.limits.drain).await;
         // Those who waited for a job have their answer on its way.
         let _ = ending.send(true);
         let all = u32::try_from(app.limits.connections).unwrap_or(u32::MAX);
@@ -277,64 +258,17 @@ impl Server {
     }
 }
 
-/// One connection, with a deadline for every head and for the handshake.
-async fn connection(
-    stream: TcpStream,
-    tls: Option<TlsAcceptor>,
-    routes: Router,
-    limits: &Limits,
-    ended: watch::Receiver<bool>,
-) {
-    // Small answers do not wait for more.
-    let _ = stream.set_nodelay(true);
-    match tls {
-        None => talk(stream, routes, limits, ended).await,
-        Some(tls) => match tokio::time::timeout(limits.head, tls.accept(stream)).await {
-            Ok(Ok(stream)) => talk(stream, routes, limits, ended).await,
-            Ok(Err(error)) => tracing::debug!(%error, "no handshake"),
-            Err(_) => tracing::debug!("no handshake in time"),
-        },
-    }
-}
-
-async fn talk(
-    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
-    routes: Router,
-    limits: &Limits,
-    mut ended: watch::Receiver<bool>,
-) {
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(64 << 10);
-    let mut talk = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes)));
-    let is_over = tokio::select! {
-        result = talk.as_mut() => Some(result),
-        _ = ended.wait_for(|ended| *ended) => None,
-    };
-    let result = match is_over {
-        Some(result) => result,
-        None => {
-            talk.as_mut().graceful_shutdown();
-            talk.await
-        }
-    };
-    if let Err(error) = result {
-        tracing::debug!(%error, "a connection broke");
-    }
-}
-
 /// Throws away what is old, for as long as the server runs.
 async fn sweep(app: Arc<App>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
-        let app = Arc::clone(&app);
-        let swept = tokio::task::spawn_blocking(move || {
-            app.uploads.sweep()?;
-            app.jobs.sweep()
-        });
+        let swept = async {
+            app.keys.sweep().await?;
+            app.queue.sweep().await
+        };
         match swept.await {
-            Ok(Ok(n_removed)) => tracing::info!(n_removed, "old jobs removed"),
-            Ok(Err(error)) => tracing::error!(%error, "the store failed"),
-            Err(error) => tracing::error!(%error, "sweeping stopped"),
+            Ok(n_removed) => tracing::info!(n_removed, "old jobs removed"),
+            Err(error) => tracing::error!(%error, "the store failed"),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::metrics::Metrics;
 use crate::store::Store;
 
 /// Time after which keys on their way are given up.
-const STALE: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const STALE: Duration = Duration::from_secs(24 * 3600);
 
 /// Where a file of evaluation keys is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, ToSchema)]
@@ -81,12 +81,12 @@ struct State {
 const MAX_REFUSED: usize = 1024;
 
 /// The right to write one client's keys, for as long as it lives.
-pub struct Writing<'a> {
-    uploads: &'a Uploads,
+pub struct Writing {
+    uploads: Arc<Uploads>,
     key: KeyRef,
 }
 
-impl Drop for Writing<'_> {
+impl Drop for Writing {
     fn drop(&mut self) {
         self.uploads.lock().writing.remove(&self.key);
     }
@@ -154,13 +154,13 @@ impl Uploads {
     }
 
     /// The right to write keys; nothing while somebody else writes or checks them.
-    pub fn begin(&self, key: &KeyRef) -> Option<Writing<'_>> {
+    pub fn begin(self: &Arc<Self>, key: &KeyRef) -> Option<Writing> {
         let mut state = self.lock();
         if state.checking.contains(key) || !state.writing.insert(key.clone()) {
             return None;
         }
         state.refused.remove(key);
-        Some(Writing { uploads: self, key: key.clone() })
+        Some(Writing { uploads: Arc::clone(self), key: key.clone() })
     }
 
     /// All bytes are there: they are to be checked.

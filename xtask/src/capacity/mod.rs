@@ -1,11 +1,13 @@
 //! `cargo xtask capacity`: how many machines a service needs, by simulation with measured numbers.
 
+mod compare;
 mod draw;
 mod simulate;
 
 use std::io;
 
-use simulate::{Outcome, Plan, simulate};
+pub(crate) use compare::compare;
+use simulate::{Arrivals, Outcome, Plan, simulate};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -94,8 +96,7 @@ impl Args {
             n_kept,
             queue: self.queue,
             overflow: self.overflow,
-            n_predictions: self.predictions,
-            seed: self.seed,
+            arrivals: Arrivals::Drawn { n: self.predictions, seed: self.seed },
         })
     }
 }

@@ -22,11 +22,44 @@ pub(super) struct Plan {
     pub n_kept: usize,
     pub queue: usize,
     pub overflow: usize,
-    pub n_predictions: usize,
-    pub seed: u64,
+    pub arrivals: Arrivals,
 }
 
-/// What came out, the first tenth aside.
+/// When jobs come, and whose they are.
+pub(super) enum Arrivals {
+    /// Independently, some clients more often than others; the first tenth is not counted.
+    Drawn { n: usize, seed: u64 },
+    /// As they came in a run, and the home of every client there; all are counted.
+    Seen { jobs: Vec<(f64, usize)>, homes: Vec<usize> },
+}
+
+impl Arrivals {
+    /// When each job comes and whose it is, and how many of the first are not counted.
+    fn jobs(&self, plan: &Plan) -> (Vec<(f64, usize)>, usize) {
+        match self {
+            Self::Seen { jobs, .. } => (jobs.clone(), 0),
+            Self::Drawn { n, seed } => {
+                let mut draw = Draw::new(*seed);
+                let popularity = Popularity::new(plan.n_clients, plan.skew);
+                let mut now = 0.0;
+                let next = |_| {
+                    now += draw.pause(plan.rate);
+                    (now, popularity.draw(&mut draw))
+                };
+                ((0..*n).map(next).collect(), n / 10)
+            }
+        }
+    }
+
+    fn home(&self, client: usize, n_machines: usize) -> usize {
+        match self {
+            Self::Seen { homes, .. } => homes[client],
+            Self::Drawn { .. } => Draw::new(client as u64).next() as usize % n_machines,
+        }
+    }
+}
+
+/// What came out.
 pub(super) struct Outcome {
     /// Predictions answered a second.
     pub per_second: f64,
@@ -43,6 +76,11 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// The mean seconds from arrival to answer.
+    pub(super) fn mean(&self) -> f64 {
+        self.latencies.iter().sum::<f64>() / self.latencies.len().max(1) as f64
+    }
+
     /// The seconds within which a part of the jobs is answered.
     pub(super) fn latency(&self, part: f64) -> f64 {
         let index = (part * self.latencies.len() as f64) as usize;
@@ -89,8 +127,7 @@ impl Machine {
 type End = Reverse<(u64, usize, usize)>;
 
 pub(super) fn simulate(plan: &Plan) -> Outcome {
-    let mut draw = Draw::new(plan.seed);
-    let popularity = Popularity::new(plan.n_clients, plan.skew);
+    let (jobs, n_warm) = plan.arrivals.jobs(plan);
     let mut machines: Vec<Machine> = (0..plan.n_machines).map(|_| Machine::default()).collect();
     let mut running =
         Running { plan, ends: BinaryHeap::new(), jobs: Vec::new(), n_hits: 0, n_begun: 0, busy: 0.0 };
@@ -102,17 +139,15 @@ pub(super) fn simulate(plan: &Plan) -> Outcome {
         overflowed: 0.0,
         latencies: Vec::new(),
     };
-    let n_warm = plan.n_predictions / 10;
     let (mut now, mut warm_at, mut n_refused, mut n_overflowed) = (0.0, 0.0, 0usize, 0usize);
-    for number in 0..plan.n_predictions {
-        now += draw.pause(plan.rate);
+    for (number, &(at, client)) in jobs.iter().enumerate() {
+        now = at;
         running.finish_until(now, &mut machines, &mut outcome.latencies);
         if number == n_warm {
             warm_at = now;
             (running.n_hits, running.n_begun, running.busy) = (0, 0, 0.0);
         }
-        let client = popularity.draw(&mut draw);
-        let home = Draw::new(client as u64).next() as usize % plan.n_machines;
+        let home = plan.arrivals.home(client, plan.n_machines);
         let is_full = |machine: &Machine| machine.n_busy >= plan.n_slots;
         let mut chosen = home;
         if is_full(&machines[home]) && machines[home].waiting.len() >= plan.overflow {
@@ -137,7 +172,7 @@ pub(super) fn simulate(plan: &Plan) -> Outcome {
     let span = (now - warm_at).max(f64::MIN_POSITIVE);
     let (busy, n_hits, n_begun) = (running.busy, running.n_hits, running.n_begun);
     running.finish_until(f64::INFINITY, &mut machines, &mut outcome.latencies);
-    let n_counted = (plan.n_predictions - n_warm) as f64;
+    let n_counted = (jobs.len() - n_warm) as f64;
     outcome.latencies.sort_by(f64::total_cmp);
     outcome.per_second = (n_counted - n_refused as f64) / span;
     outcome.refused = n_refused as f64 / n_counted;
@@ -206,8 +241,7 @@ mod tests {
             n_kept: 1,
             queue: usize::MAX,
             overflow: usize::MAX,
-            n_predictions: 200_000,
-            seed: 1,
+            arrivals: Arrivals::Drawn { n: 200_000, seed: 1 },
         }
     }
 
@@ -216,7 +250,7 @@ mod tests {
     fn one_machine_waits_as_theory_says() {
         for rate in [0.3, 0.7, 0.9] {
             let outcome = simulate(&Plan { rate, ..plan() });
-            let mean = outcome.latencies.iter().sum::<f64>() / outcome.latencies.len() as f64;
+            let mean = outcome.mean();
             let expected = 1.0 + rate / (2.0 * (1.0 - rate));
             assert!((mean / expected - 1.0).abs() < 0.05, "at {rate}: {mean} instead of {expected}");
             assert!((outcome.busy - rate).abs() < 0.02, "{}", outcome.busy);
@@ -247,8 +281,24 @@ mod tests {
     }
 
     #[test]
+    fn jobs_that_were_seen_are_followed_one_by_one() {
+        let jobs = vec![(0.0, 0), (0.1, 1), (0.2, 0), (5.0, 1)];
+        let arrivals = Arrivals::Seen { jobs, homes: vec![0, 1] };
+        let outcome = simulate(&Plan { n_clients: 2, n_machines: 2, read_seconds: 0.5, arrivals, ..plan() });
+        // Keys are read once by each, and the third job waits for the first.
+        let expected = [1.0, 1.5, 1.5, 2.3];
+        assert!(
+            outcome.latencies.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
+            "{:?}",
+            outcome.latencies
+        );
+        assert_eq!(outcome.hits, 0.5);
+    }
+
+    #[test]
     fn the_same_seed_gives_the_same_numbers() {
-        let numbers = |seed| simulate(&Plan { seed, n_predictions: 1000, ..plan() }).latencies;
+        let numbers =
+            |seed| simulate(&Plan { arrivals: Arrivals::Drawn { n: 1000, seed }, ..plan() }).latencies;
         assert_eq!(numbers(3), numbers(3));
         assert_ne!(numbers(3), numbers(4));
     }

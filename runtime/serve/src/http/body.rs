@@ -7,10 +7,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use fhe_files::Kind;
 use futures_util::StreamExt;
 use futures_util::stream;
-use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::refusal::Refusal;
+use crate::backend::Sink;
 use crate::limits::Limits;
 
 /// Time for the first bytes of a body before its request is looked at; those that come later are looked at where they are read.
@@ -86,23 +86,21 @@ pub(super) fn check_len(found: u64, expected: u64, what: &str) -> Result<(), Ref
     }
 }
 
-/// Writes a body to a file; what came before an error stays in it. Gives the number of bytes.
+/// Writes a body to where it goes; what came before an error stays there. Gives the number of bytes.
 pub(super) async fn receive(
     body: Body,
-    file: std::fs::File,
+    to: &mut (impl Sink + ?Sized),
     limits: &Limits,
     mut look: impl FnMut(&[u8]) -> Result<(), Refusal>,
 ) -> (u64, Result<(), Refusal>) {
-    let mut file = tokio::fs::File::from_std(file);
     let mut written = 0;
-    let result = copy(body, &mut file, limits, &mut look, &mut written).await;
-    let flushed = file.flush().await.map_err(Refusal::from);
-    (written, result.and(flushed))
+    let result = copy(body, to, limits, &mut look, &mut written).await;
+    (written, result)
 }
 
 async fn copy(
     body: Body,
-    file: &mut tokio::fs::File,
+    to: &mut (impl Sink + ?Sized),
     limits: &Limits,
     look: &mut impl FnMut(&[u8]) -> Result<(), Refusal>,
     written: &mut u64,
@@ -116,8 +114,9 @@ async fn copy(
             return Err(secret());
         }
         look(&bytes)?;
-        file.write_all(&bytes).await?;
-        *written += bytes.len() as u64;
+        let len = bytes.len() as u64;
+        to.write(bytes).await?;
+        *written += len;
         let elapsed = since.elapsed();
         if elapsed >= limits.idle {
             if ((*written - before) as f64) < elapsed.as_secs_f64() * limits.body_rate as f64 {

@@ -9,7 +9,6 @@ use axum::extract::{Path, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, stream};
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
 
 use super::App;
 use super::jobs::{job_ref, no_job};
@@ -42,8 +41,8 @@ pub(super) async fn follow(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let at = job_ref(&caller, &job)?;
     // In this order: a job that ends in between is at its end when it is looked at.
-    let view = app.jobs.watch(&at);
-    let job = spawn_blocking(move || app.jobs.get(&at)).await??.ok_or_else(no_job)?;
+    let view = app.queue.watch(&at).await?;
+    let job = app.queue.get(&at).await?.ok_or_else(no_job)?;
     let events = stream::unfold(Next::Now(Box::new(job), view), |next| async move {
         let (job, view) = match next {
             Next::Now(job, view) => (*job, view),

@@ -1,6 +1,5 @@
 //! For those who look after the server.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -34,30 +33,16 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, R
 #[utoipa::path(get, path = "/metrics", tag = "operation",
     responses((status = 200, description = "text", body = String, content_type = "text/plain")))]
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Result<impl IntoResponse, Refusal> {
-    let text = app.metrics.text(&now(&app)).map_err(std::io::Error::other)?;
+    let text = app.metrics.text(&now(&app).await).map_err(std::io::Error::other)?;
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text))
 }
 
-fn now(app: &App) -> Now {
-    let (queued, running) = app.jobs.counts();
-    let usage = app.ledger.usage();
+async fn now(app: &App) -> Now {
+    let (queued, running) = app.queue.counts().await;
     Now {
         queued: queued as u64,
         running: running as u64,
         connections: app.n_connections.load(Ordering::Relaxed) as u64,
-        memory: BTreeMap::from([
-            ("keys", usage.keys),
-            ("working", usage.working),
-            ("capacity", app.ledger.capacity()),
-            ("plaintexts", app.catalog.kept_bytes()),
-            ("plaintexts_most", app.catalog.plaintext_bytes()),
-            ("resident", fhe_host::memory::rss_bytes().unwrap_or(0)),
-        ]),
-        key_cache: BTreeMap::from([
-            ("hits", usage.hits),
-            ("misses", usage.misses),
-            ("evictions", usage.evictions),
-            ("sets", usage.n_keys),
-        ]),
+        ..Now::of(&app.ledger, &app.catalog)
     }
 }

@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
+use tokio::io::AsyncWriteExt;
 use tokio::task::spawn_blocking;
 use utoipa::IntoParams;
 
@@ -81,7 +82,7 @@ pub(super) async fn submit(
     let Query(query) = query.map_err(|error| Refusal::bad_request("bad-query", error.body_text()))?;
     let key = query.key.parse().map_err(|error| Refusal::bad_request("bad-name", format!("{error}")))?;
     let key = KeyRef { owner: caller.owner.clone(), program: entry.id, key };
-    if app.store.keys_len(&key).is_none() {
+    if !app.keys.is_ready(&key).await? {
         return Err(no_keys());
     }
     let declared = declared_len(&headers)?;
@@ -93,8 +94,7 @@ pub(super) async fn submit(
     let at = JobRef { owner: caller.owner.clone(), id: JobId::of(entry.id, key.key, &hash) };
     let new =
         NewJob { at: at.clone(), key, input: staged.path().to_path_buf(), quota: caller.quota.queued_jobs };
-    let submitter = Arc::clone(&app);
-    let submitted = spawn_blocking(move || submitter.jobs.submit(new)).await??;
+    let submitted = app.queue.submit(new).await?;
     drop(staged);
     let (job, is_new) = match submitted {
         Submitted::New(job) => (job, true),
@@ -122,9 +122,10 @@ async fn receive_input(
     expected: u64,
     body: Body,
 ) -> Result<(Staged, [u8; 32]), Refusal> {
-    let (staged, file) = app.store.stage_input(&caller.owner)?;
+    let (staged, file) = app.queue.stage_input(&caller.owner)?;
+    let mut file = tokio::fs::File::from_std(file);
     let mut tail = Vec::new();
-    let (received, outcome) = receive(body, file, &app.limits, |bytes| {
+    let (received, outcome) = receive(body, &mut file, &app.limits, |bytes| {
         tail.extend_from_slice(&bytes[bytes.len().saturating_sub(32)..]);
         tail.drain(..tail.len().saturating_sub(32));
         Ok(())
@@ -132,6 +133,7 @@ async fn receive_input(
     .await;
     app.metrics.received(received);
     outcome?;
+    file.flush().await?;
     match tail.try_into() {
         Ok(hash) if received == expected => Ok((staged, hash)),
         _ => Err(Refusal::bad_request("cut", "the body ended before its end")),
@@ -158,12 +160,13 @@ async fn check_input(
 
 /// Waits for the end of a job. If the client goes away meanwhile, this future is dropped, and with it a job that is its own.
 async fn waited(app: &Arc<App>, at: &JobRef, job: Job, wait: Duration, is_own: bool) -> Result<Job, Refusal> {
-    let Some(mut view) = app.jobs.watch(at) else { return Ok(app.jobs.get(at)?.unwrap_or(job)) };
     let mut gone = Gone { app: Arc::clone(app), at: at.clone(), is_armed: is_own };
-    let ended = tokio::time::timeout(wait, view.wait_for(|job| job.state.is_final())).await;
+    if let Some(mut view) = app.queue.watch(at).await? {
+        // Whether it ended or the time did, the job says.
+        let _ = tokio::time::timeout(wait, view.wait_for(|job| job.state.is_final())).await;
+    }
     gone.is_armed = false;
-    drop(ended);
-    Ok(app.jobs.get(at)?.unwrap_or(job))
+    Ok(app.queue.get(at).await?.unwrap_or(job))
 }
 
 /// Cancels a job when it is dropped while armed.
@@ -178,11 +181,11 @@ impl Drop for Gone {
         if !self.is_armed {
             return;
         }
-        let (app, at) = (Arc::clone(&self.app), self.at.clone());
+        let (cancelled, at) = (self.app.queue.cancel(&self.at), self.at.clone());
         tracing::info!(job = %at.id, "the client went away");
-        app.metrics.refused("client-gone");
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = app.jobs.cancel(&at, None) {
+        self.app.metrics.refused("client-gone");
+        tokio::spawn(async move {
+            if let Err(error) = cancelled.await {
                 tracing::error!(job = %at.id, %error, "cannot write a job's end");
             }
         });
@@ -198,7 +201,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Vec<Job>>, Refusal> {
-    Ok(Json(spawn_blocking(move || app.jobs.list(&caller.owner)).await??))
+    Ok(Json(app.queue.list(&caller.owner).await?))
 }
 
 /// How far a job is
@@ -215,7 +218,7 @@ pub(super) async fn state(
     Path(job): Path<String>,
 ) -> Result<Json<Job>, Refusal> {
     let at = job_ref(&caller, &job)?;
-    Ok(Json(spawn_blocking(move || app.jobs.get(&at)).await??.ok_or_else(no_job)?))
+    Ok(Json(app.queue.get(&at).await?.ok_or_else(no_job)?))
 }
 
 /// The encrypted result of a job
@@ -235,20 +238,17 @@ pub(super) async fn result(
     Path(job): Path<String>,
 ) -> Result<Response, Refusal> {
     let at = job_ref(&caller, &job)?;
-    let bytes = spawn_blocking(move || {
-        let job = app.jobs.get(&at)?.ok_or_else(no_job)?;
-        match job.state {
-            JobState::Done => Ok(std::fs::read(app.store.result_path(&at))?),
-            JobState::Queued | JobState::Running => {
-                Err(Refusal::later(StatusCode::CONFLICT, "not-yet", 1, "the job is not at its end"))
-            }
-            JobState::Cancelled => {
-                Err(Refusal::new(StatusCode::CONFLICT, "cancelled", "the job was cancelled"))
-            }
-            JobState::Failed => Err(failed(job.error)),
+    let job = app.queue.get(&at).await?.ok_or_else(no_job)?;
+    let bytes = match job.state {
+        JobState::Done => app.queue.result(&at).await?,
+        JobState::Queued | JobState::Running => {
+            return Err(Refusal::later(StatusCode::CONFLICT, "not-yet", 1, "the job is not at its end"));
         }
-    })
-    .await??;
+        JobState::Cancelled => {
+            return Err(Refusal::new(StatusCode::CONFLICT, "cancelled", "the job was cancelled"));
+        }
+        JobState::Failed => return Err(failed(job.error)),
+    };
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
@@ -278,11 +278,8 @@ pub(super) async fn cancel(
     Path(job): Path<String>,
 ) -> Result<Json<Job>, Refusal> {
     let at = job_ref(&caller, &job)?;
-    let job = spawn_blocking(move || {
-        app.jobs.cancel(&at, None)?;
-        app.jobs.get(&at)
-    });
-    Ok(Json(job.await??.ok_or_else(no_job)?))
+    app.queue.cancel(&at).await?;
+    Ok(Json(app.queue.get(&at).await?.ok_or_else(no_job)?))
 }
 
 /// Delete a job that is at its end, and its result
@@ -300,14 +297,11 @@ pub(super) async fn delete(
     Path(job): Path<String>,
 ) -> Result<StatusCode, Refusal> {
     let at = job_ref(&caller, &job)?;
-    spawn_blocking(move || {
-        let job = app.jobs.get(&at)?.ok_or_else(no_job)?;
-        if !job.state.is_final() {
-            let message = "the job is not at its end: cancel it first";
-            return Err(Refusal::later(StatusCode::CONFLICT, "not-yet", 1, message));
-        }
-        app.store.remove_job(&at)?;
-        Ok(StatusCode::NO_CONTENT)
-    })
-    .await?
+    let job = app.queue.get(&at).await?.ok_or_else(no_job)?;
+    if !job.state.is_final() {
+        let message = "the job is not at its end: cancel it first";
+        return Err(Refusal::later(StatusCode::CONFLICT, "not-yet", 1, message));
+    }
+    app.queue.remove(&at).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -1,6 +1,7 @@
 //! Evaluation keys: sent in one piece or several, checked, ready.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
@@ -9,7 +10,6 @@ use axum::{Extension, Json};
 use fhe_ckks::KeyId;
 use fhe_files::{HEADER_LEN, Kind, decode_header};
 use serde::Deserialize;
-use tokio::task::spawn_blocking;
 use utoipa::IntoParams;
 
 use super::App;
@@ -17,6 +17,7 @@ use super::body::{check_len, declared_len, receive};
 use super::programs::find;
 use super::refusal::Refusal;
 use crate::access::Caller;
+use crate::backend::NoUpload;
 use crate::catalog::Entry;
 use crate::ids::KeyRef;
 use crate::jobs::Problem;
@@ -59,7 +60,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Vec<Keys>>, Refusal> {
-    Ok(Json(spawn_blocking(move || app.uploads.list(&caller.owner)).await??))
+    Ok(Json(app.keys.list(&caller.owner).await?))
 }
 
 /// Where evaluation keys are; while they are on their way, how many bytes came
@@ -82,22 +83,29 @@ pub(super) async fn state(
 ) -> Result<Json<Keys>, Refusal> {
     let (entry, key) = at(&app, &caller, &path)?;
     let Query(wait) = wait.map_err(|error| Refusal::bad_request("bad-query", error.body_text()))?;
-    settled(&app, &entry, &key, wait).await.map(Json).ok_or_else(no_keys)
+    settled(&app, &entry, &key, wait).await.map(Json)
 }
 
 /// The state of keys, after their check if that is waited for.
-async fn settled(app: &App, entry: &Entry, key: &KeyRef, wait: Wait) -> Option<Keys> {
-    let mut checks = app.uploads.watch();
-    let ends =
-        tokio::time::Instant::now() + app.limits.wait.min(std::time::Duration::from_secs(wait.wait.into()));
-    loop {
-        let keys = app.uploads.get(entry, key)?;
-        if keys.state != KeyState::Checking {
-            return Some(keys);
-        }
-        match tokio::time::timeout_at(ends, checks.changed()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return app.uploads.get(entry, key),
+async fn settled(app: &App, entry: &Arc<Entry>, key: &KeyRef, wait: Wait) -> Result<Keys, Refusal> {
+    let wait = app.limits.wait.min(Duration::from_secs(wait.wait.into()));
+    app.keys.get(entry, key, wait).await?.ok_or_else(no_keys)
+}
+
+impl From<NoUpload> for Refusal {
+    fn from(reason: NoUpload) -> Self {
+        let conflict = |code, message: &str| Refusal::new(StatusCode::CONFLICT, code, message);
+        match reason {
+            NoUpload::Busy => conflict("busy", "these keys are being sent or checked by another request"),
+            NoUpload::Exists => conflict("exists", "these keys are here already; delete them to send others"),
+            NoUpload::WrongOffset(so_far) => {
+                conflict("wrong-offset", &format!("{so_far} bytes came so far: go on there"))
+            }
+            NoUpload::Full => {
+                let message = "too many keys are being sent: try again in a moment";
+                Refusal::later(StatusCode::SERVICE_UNAVAILABLE, "uploads-full", 5, message)
+            }
+            NoUpload::Store(error) => error.into(),
         }
     }
 }
@@ -160,37 +168,27 @@ pub(super) async fn upload(
     let Query(wait) = wait.map_err(|error| Refusal::bad_request("bad-query", error.body_text()))?;
     let part = part(&headers, entry.key_file_bytes)?;
     check_room(&app, &caller, &entry, &key).await?;
-    let conflict = |code, message: &str| Refusal::new(StatusCode::CONFLICT, code, message);
-    let writing = app.uploads.begin(&key);
-    let writing =
-        writing.ok_or_else(|| conflict("busy", "these keys are being sent or checked by another request"))?;
-    if app.store.keys_len(&key).is_some() {
-        return Err(conflict("exists", "these keys are here already; delete them to send others"));
-    }
-    let so_far = app.store.staged_len(&key).unwrap_or(0);
-    if part.first != 0 && part.first != so_far {
-        let message = format!("{so_far} bytes came so far: go on there");
-        return Err(conflict("wrong-offset", &message));
-    }
-    let file = app.store.stage_keys(&key, part.first)?;
+    let mut upload = app.keys.begin(&entry, &key, part.first).await?;
     let mut head = HeadCheck { entry: &entry, key: &key, at: part.first, bytes: Vec::new() };
-    let (received, outcome) = receive(body, file, &app.limits, |bytes| head.look(bytes)).await;
+    let (received, outcome) = receive(body, &mut *upload, &app.limits, |bytes| head.look(bytes)).await;
     app.metrics.received(received);
-    if let Err(refusal) = outcome {
-        if refusal.status == StatusCode::UNPROCESSABLE_ENTITY {
-            app.uploads.refuse(&key, refusal.problem.clone());
+    match outcome {
+        Err(refusal) if refusal.status == StatusCode::UNPROCESSABLE_ENTITY => {
+            upload.refuse(refusal.problem.clone()).await?;
+            return Err(refusal);
         }
-        return Err(refusal);
+        Err(refusal) => {
+            upload.keep().await?;
+            return Err(refusal);
+        }
+        Ok(()) if received != part.len => {
+            upload.keep().await?;
+            return Err(Refusal::bad_request("cut", "the body ended before its end"));
+        }
+        Ok(()) if part.first + received == entry.key_file_bytes => upload.complete().await?,
+        Ok(()) => upload.keep().await?,
     }
-    if received != part.len {
-        return Err(Refusal::bad_request("cut", "the body ended before its end"));
-    }
-    let is_complete = part.first + received == entry.key_file_bytes;
-    if is_complete {
-        app.uploads.complete(&key);
-    }
-    drop(writing);
-    let keys = settled(&app, &entry, &key, wait).await.ok_or_else(no_keys)?;
+    let keys = settled(&app, &entry, &key, wait).await?;
     match (keys.state, &keys.error) {
         (KeyState::Ready, _) => Ok((StatusCode::OK, Json(keys))),
         (KeyState::Refused, Some(reason)) => {
@@ -205,9 +203,8 @@ async fn check_room(app: &Arc<App>, caller: &Caller, entry: &Entry, key: &KeyRef
     if app.is_draining.load(std::sync::atomic::Ordering::Relaxed) {
         return Err(super::jobs::draining());
     }
-    let (app, key, quota) = (Arc::clone(app), key.clone(), caller.quota.key_bytes);
-    let total = entry.key_file_bytes;
-    let others = spawn_blocking(move || app.uploads.bytes_of(&key.owner, &key)).await??;
+    let (quota, total) = (caller.quota.key_bytes, entry.key_file_bytes);
+    let others = app.keys.bytes_of(&key.owner, key).await?;
     match others.saturating_add(total) > quota {
         true => {
             let message = format!(
@@ -271,14 +268,8 @@ pub(super) async fn delete(
     Path(path): Path<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     let (_, key) = at(&app, &caller, &path)?;
-    let busy = || Refusal::new(StatusCode::CONFLICT, "busy", "these keys are being sent or checked");
-    let was_there = spawn_blocking(move || {
-        let _writing = app.uploads.begin(&key).ok_or_else(busy)?;
-        app.jobs.cancel_all_of(&key)?;
-        let was_there = app.store.remove_keys(&key)?;
-        app.ledger.forget(&key);
-        Ok::<_, Refusal>(was_there)
-    })
-    .await??;
-    if was_there { Ok(StatusCode::NO_CONTENT) } else { Err(no_keys()) }
+    match app.keys.remove(&key).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(no_keys()),
+    }
 }

@@ -23,13 +23,11 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::access::Access;
+use crate::backend::{KeyStore, Queue};
 use crate::catalog::Catalog;
-use crate::jobs::Jobs;
 use crate::limits::Limits;
 use crate::memory::Ledger;
 use crate::metrics::Metrics;
-use crate::store::Store;
-use crate::uploads::Uploads;
 
 pub use openapi::document;
 pub use page::{Page, PageSource};
@@ -39,14 +37,12 @@ pub use refusal::Refusal;
 pub struct App {
     /// The programs.
     pub catalog: Arc<Catalog>,
-    /// The files.
-    pub store: Arc<Store>,
     /// The memory.
     pub ledger: Arc<Ledger>,
-    /// The queue.
-    pub jobs: Arc<Jobs>,
-    /// Keys on their way.
-    pub uploads: Arc<Uploads>,
+    /// The jobs.
+    pub queue: Arc<dyn Queue>,
+    /// The keys.
+    pub keys: Arc<dyn KeyStore>,
     /// Who may.
     pub access: Access,
     /// The counters.

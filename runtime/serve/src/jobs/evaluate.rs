@@ -1,8 +1,8 @@
 //! One evaluation: keys and input from the store, a result to it.
 
 use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
+use std::io::{self, BufReader, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fhe_ckks::{EvaluationKeys, KeyId, key_request};
@@ -34,22 +34,49 @@ pub struct Report {
     pub profile: Profile,
 }
 
+/// Bytes that are read when they are needed: a file, or what another machine has.
+pub trait Source: Send + Sync {
+    /// A reader of all of them, and their number.
+    ///
+    /// # Errors
+    /// If they are not there.
+    fn open(&self) -> io::Result<(Box<dyn Read + Send>, u64)>;
+}
+
+impl Source for PathBuf {
+    fn open(&self) -> io::Result<(Box<dyn Read + Send>, u64)> {
+        let file = File::open(self)?;
+        let len = file.metadata()?.len();
+        Ok((Box::new(BufReader::with_capacity(1 << 20, file)), len))
+    }
+}
+
 /// What one evaluation works on.
 pub struct Evaluation<'a> {
     /// The program.
     pub entry: &'a Entry,
     /// Whose key.
     pub key: KeyName,
-    /// The evaluation keys' file.
-    pub keys: &'a Path,
-    /// The input's file.
-    pub input: &'a Path,
+    /// The evaluation keys.
+    pub keys: &'a dyn Source,
+    /// The input.
+    pub input: &'a dyn Source,
     /// Memory for it.
     pub reservation: &'a Reservation,
     /// Who may end it.
     pub cancel: &'a Cancel,
     /// Who is told.
     pub observer: &'a dyn Observer,
+}
+
+impl Evaluation<'_> {
+    /// Reads and checks the evaluation keys, for those who evaluate in another way.
+    ///
+    /// # Errors
+    /// If they cannot be read or are not this program's.
+    pub fn read_keys(&self) -> Result<EvaluationKeys, Failure> {
+        read_keys(self.entry, self.key, self.keys)
+    }
 }
 
 /// Evaluates; a seam for tests.
@@ -59,7 +86,7 @@ pub type Evaluator = dyn Fn(Evaluation<'_>) -> Result<Report, Failure> + Send + 
 pub(crate) fn evaluate(work: Evaluation<'_>) -> Result<Report, Failure> {
     let Evaluation { entry, reservation, cancel, observer, .. } = work;
     let (read, request, input) = read_input(entry, work.key, work.input)?;
-    let keys = reservation.keys(|| read_keys(entry, work.key, work.keys))?;
+    let keys = reservation.keys(|| work.read_keys())?;
     let session = Session::new(Arc::clone(&entry.model), keys).map_err(refused)?;
     let (result, profile) = session.evaluate(input, cancel, observer).map_err(refused)?;
     let samples = vec![result.into_iter().map(Stored::Full).collect()];
@@ -88,10 +115,10 @@ fn refused(error: VmError) -> Failure {
 pub(crate) fn read_input(
     entry: &Entry,
     key: KeyName,
-    path: &Path,
+    from: &dyn Source,
 ) -> Result<(Ciphertexts, Request, Input), Failure> {
     let bad = |message: String| Failure::Problem(problem("bad-input", message));
-    let (file, len) = open(path).map_err(|error| Failure::Problem(problem("store", error.to_string())))?;
+    let (file, len) = from.open().map_err(|error| Failure::Problem(problem("store", error.to_string())))?;
     let context = entry.model.context();
     let (read, request) = decode_request(file, len, context, &entry.expected_input)
         .map_err(|error| bad(format!("the input {error}")))?;
@@ -107,9 +134,9 @@ pub(crate) fn read_input(
 }
 
 /// Reads and checks one client's keys, all of them.
-pub(crate) fn read_keys(entry: &Entry, key: KeyName, path: &Path) -> Result<EvaluationKeys, Failure> {
+pub(crate) fn read_keys(entry: &Entry, key: KeyName, from: &dyn Source) -> Result<EvaluationKeys, Failure> {
     let bad = |message: String| Failure::Problem(problem("bad-keys", message));
-    let (file, len) = open(path).map_err(|error| Failure::Problem(problem("store", error.to_string())))?;
+    let (file, len) = from.open().map_err(|error| Failure::Problem(problem("store", error.to_string())))?;
     let context = entry.model.context();
     let wanted = key_request(context, entry.model.program());
     let keys = decode_requested_keys(file, len, context, &wanted).map_err(|error| match error {
@@ -122,10 +149,4 @@ pub(crate) fn read_keys(entry: &Entry, key: KeyName, path: &Path) -> Result<Eval
             Err(bad(format!("the evaluation keys belong to key {}, not to key {}", keys.id(), KeyId(key.0))))
         }
     }
-}
-
-fn open(path: &Path) -> std::io::Result<(BufReader<File>, u64)> {
-    let file = File::open(path)?;
-    let len = file.metadata()?.len();
-    Ok((BufReader::with_capacity(1 << 20, file), len))
 }

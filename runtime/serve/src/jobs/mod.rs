@@ -10,9 +10,13 @@ use utoipa::ToSchema;
 
 use crate::ids::{JobId, KeyName, ProgramId};
 
-pub use evaluate::{Evaluation, Evaluator, Failure, Report};
+#[cfg(feature = "cluster")]
+pub(crate) use evaluate::evaluate;
+pub use evaluate::{Evaluation, Evaluator, Failure, Report, Source};
 pub(crate) use evaluate::{read_input, read_keys};
 pub use queue::{Jobs, NewJob, Setup, Submitted};
+#[cfg(feature = "cluster")]
+pub(crate) use worker::Reporter;
 
 /// What is wrong, for people and for programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -102,7 +106,7 @@ impl Job {
     }
 
     /// The same job at its end.
-    fn ended(mut self, state: JobState, error: Option<Problem>) -> Self {
+    pub(crate) fn ended(mut self, state: JobState, error: Option<Problem>) -> Self {
         self.state = state;
         self.error = error;
         (self.position, self.layer, self.eta_seconds) = (None, None, None);

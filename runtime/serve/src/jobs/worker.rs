@@ -71,17 +71,13 @@ impl Jobs {
             Failure::Problem(problem("no-such-program", "the program of this job is not served any more"))
         })?;
         let Some((cancel, view)) = self.begin(at).map_err(failed)? else { return Err(Failure::Cancelled) };
-        let observer = Reporter {
-            view: &view,
-            cancel: &cancel,
-            ends: Instant::now() + self.setup.limits.job,
-            last: Mutex::new(None),
-        };
+        let observer = Reporter::new(&view, &cancel, Instant::now() + self.setup.limits.job);
+        let (keys, input) = (store.keys_path(key), store.input_path(at));
         let work = Evaluation {
             entry,
             key: key.key,
-            keys: &store.keys_path(key),
-            input: &store.input_path(at),
+            keys: &keys,
+            input: &input,
             reservation,
             cancel: &cancel,
             observer: &observer,
@@ -116,11 +112,17 @@ impl Jobs {
 }
 
 /// Tells those who follow a job how far it is, and ends it when its time is over.
-struct Reporter<'a> {
+pub(crate) struct Reporter<'a> {
     view: &'a watch::Sender<Job>,
     cancel: &'a Cancel,
     ends: Instant,
     last: Mutex<Option<Instant>>,
+}
+
+impl<'a> Reporter<'a> {
+    pub(crate) fn new(view: &'a watch::Sender<Job>, cancel: &'a Cancel, ends: Instant) -> Self {
+        Self { view, cancel, ends, last: Mutex::new(None) }
+    }
 }
 
 impl Observer for Reporter<'_> {

@@ -41,6 +41,12 @@ pub struct Store {
 pub struct Staged(PathBuf);
 
 impl Staged {
+    /// A file that is there for now.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self(path)
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use fhe_serve::background::Background;
+use fhe_serve::front::Front;
 use fhe_serve::jobs::Evaluator;
 use fhe_serve::limits::Limits;
 use fhe_serve::server::Options;
@@ -26,17 +27,29 @@ pub(crate) struct Running {
 pub(crate) fn options(store: &Path) -> Options {
     Options {
         programs: vec![program_path()],
-        listen: "127.0.0.1:0".parse().unwrap(),
         store: store.to_path_buf(),
         memory: 256 << 20,
         n_workers: 1,
+        allow_insecure: true,
+        front: front(store),
+    }
+}
+
+/// What clients meet: a free port of this machine, and the tokens of a folder.
+pub(crate) fn front(store: &Path) -> Front {
+    Front {
+        listen: "127.0.0.1:0".parse().unwrap(),
         tokens: store.join("tokens.json"),
         tls: None,
         behind_proxy: false,
-        allow_insecure: true,
         page: None,
         limits: Limits::default(),
     }
+}
+
+/// The same with other bounds.
+pub(crate) fn limited(store: &Path, limits: Limits) -> Options {
+    Options { front: Front { limits, ..front(store) }, ..options(store) }
 }
 
 pub(crate) fn start(options: &Options) -> Running {
@@ -66,7 +79,7 @@ impl Running {
 
     /// Accepts and starts no more jobs.
     pub(crate) fn drain(&self) {
-        self.server.app().jobs.drain();
+        self.server.app().queue.drain();
     }
 }
 

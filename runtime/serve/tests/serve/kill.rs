@@ -34,10 +34,14 @@ impl Process {
             .spawn()
             .unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        log.read_line(&mut line).unwrap();
-        let entry: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-        let address = entry["fields"]["address"].as_str().unwrap();
+        let address = loop {
+            let mut line = String::new();
+            log.read_line(&mut line).unwrap();
+            let entry: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+            if let Some(address) = entry["fields"]["address"].as_str() {
+                break address.to_owned();
+            }
+        };
         let address = address.trim_start_matches("Some(").trim_end_matches(')').parse().unwrap();
         // Nobody reads the log, and nobody should wait for it.
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));

@@ -11,7 +11,7 @@ use fhe_serve::limits::Limits;
 use fhe_serve::server::Options;
 
 use crate::client::TestClient;
-use crate::fixture::{Running, options, start, start_with};
+use crate::fixture::{Running, limited, options, start, start_with};
 use crate::wire::{connect, read, request};
 
 /// A door that jobs wait at until it is opened or they are cancelled.
@@ -67,7 +67,7 @@ fn a_full_queue_refuses_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits { queue: 3, ..Limits::default() };
     let door = Door::default();
-    let server = start_with(&Options { limits, ..options(folder.path()) }, Some(door.evaluator()));
+    let server = start_with(&limited(folder.path(), limits), Some(door.evaluator()));
     let client = TestClient::new(1, None);
     client.upload(&server);
     let mut accepted = vec![submit(&server, &client, 0).expect(202, "").json()["id"].clone()];
@@ -154,8 +154,7 @@ fn deadlines_end_jobs_that_wait_or_run_too_long_and_bodies_that_do_not_come() {
     let (queue_wait, idle) = (Duration::from_millis(300), Duration::from_millis(300));
     let limits = Limits { queue_wait, idle, ..Limits::default() };
     let door = Door::default();
-    let server =
-        start_with(&Options { limits, n_workers: 1, ..options(folder.path()) }, Some(door.evaluator()));
+    let server = start_with(&limited(folder.path(), limits), Some(door.evaluator()));
     let client = TestClient::new(1, None);
     client.upload(&server);
     submit(&server, &client, 0).expect(202, "");
@@ -176,7 +175,7 @@ fn deadlines_end_jobs_that_wait_or_run_too_long_and_bodies_that_do_not_come() {
 fn slow_heads_are_cut_and_hold_nobody_up() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits { head: Duration::from_millis(500), ..Limits::default() };
-    let server = start(&Options { limits, ..options(folder.path()) });
+    let server = start(&limited(folder.path(), limits));
     let slow: Vec<_> = (0..50)
         .map(|_| {
             let mut stream = connect(server.address);

@@ -9,4 +9,5 @@ mod malformed;
 mod overload;
 mod round_trip;
 mod strangers;
+mod tls;
 mod wire;

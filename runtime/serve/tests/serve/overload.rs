@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fhe_serve::limits::Limits;
-use fhe_serve::server::Options;
 
 use crate::client::TestClient;
-use crate::fixture::{Running, options, start};
+use crate::fixture::{Running, limited, options, start};
 use crate::wire::{connect, raw, request};
 
 /// Sends jobs from `n_threads` connections for a while. Gives how often each status came, and the accepted jobs.
@@ -43,15 +42,16 @@ fn storm(
 }
 
 #[test]
-#[ignore = "half a minute of load; cargo xtask slow overload"]
+#[ignore = "half a minute of load, or FHE_OVERLOAD_SECONDS; cargo xtask slow overload"]
 fn an_overload_is_refused_in_order_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits { queue: 16, ..Limits::default() };
-    let server = start(&Options { limits, ..options(folder.path()) });
+    let server = start(&limited(folder.path(), limits));
     let client = TestClient::new(1, None);
     client.upload(&server);
     let capacity = server.metric("fhe_memory_bytes{kind=\"capacity\"}");
-    let (statuses, accepted) = storm(&server, &client, 16, Duration::from_secs(30));
+    let seconds = std::env::var("FHE_OVERLOAD_SECONDS").map_or(30, |seconds| seconds.parse().unwrap());
+    let (statuses, accepted) = storm(&server, &client, 16, Duration::from_secs(seconds));
     println!("{statuses:?}, {} accepted", accepted.len());
     assert!(statuses.keys().all(|status| [200, 202, 429, 503].contains(status)), "{statuses:?}");
     let held = server.metric("fhe_memory_bytes{kind=\"keys\"}")

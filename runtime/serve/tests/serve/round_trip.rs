@@ -102,8 +102,11 @@ fn a_page_is_served_under_a_strict_policy() {
     std::fs::create_dir(&page).unwrap();
     std::fs::write(page.join("index.html"), "<!doctype html>").unwrap();
     std::fs::write(page.join("client.wasm"), b"\0asm").unwrap();
-    let page = Some(fhe_serve::http::PageSource::Folder(page));
-    let server = start(&fhe_serve::server::Options { page, ..options(&folder.path().join("store")) });
+    let server = {
+        let mut options = options(&folder.path().join("store"));
+        options.front.page = Some(fhe_serve::http::PageSource::Folder(page));
+        start(&options)
+    };
     assert_eq!(server.get("/").expect(307, "").header("location"), Some("/page/"));
     let index = server.get("/page/").expect(200, "");
     let policy = index.header("content-security-policy").unwrap();

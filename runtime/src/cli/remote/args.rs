@@ -44,6 +44,10 @@ pub(crate) struct Remote {
     /// File with the token for the server (default: the variable FHE_TOKEN)
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// Trust a server whose certificate this authority signed, and no other (PEM; default: the roots of Mozilla)
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE")]
+    pub ca_cert: Option<PathBuf>,
     /// Folder for keys (default: fhec in your configuration folder)
     #[arg(long, value_name = "FOLDER")]
     pub home: Option<PathBuf>,
@@ -70,6 +74,14 @@ impl Remote {
             Some(path) => read_token(path).map(Some),
             None => Ok(std::env::var(TOKEN_VARIABLE).ok().map(Zeroizing::new)),
         }
+    }
+
+    /// The authorities that alone are trusted, if they are named.
+    pub(super) fn authorities(&self) -> Option<&Path> {
+        #[cfg(feature = "tls")]
+        return self.ca_cert.as_deref();
+        #[cfg(not(feature = "tls"))]
+        None
     }
 
     /// How to sum up when there is no result to show.

@@ -8,6 +8,8 @@ mod error;
 mod home;
 mod job;
 mod server;
+#[cfg(feature = "tls")]
+mod trust;
 mod upload;
 
 use std::io::{BufRead, IsTerminal};
@@ -37,7 +39,7 @@ const INTERFACE_LIMIT: u64 = 64 << 20;
 pub(crate) fn remote(args: &Remote, quiet: bool) -> Result<(), CliError> {
     show::check_args(&args.show)?;
     let home = Home::open(args.home.as_deref())?;
-    let server = Server::new(&args.url, args.token()?)?;
+    let server = Server::new(&args.url, args.token()?, args.authorities())?;
     let program = choose(&server, args.program.as_deref())?;
     confirm_program(&home, &server, &program, args.accept_program)?;
     let interface = interface(&server, &program, args.insecure.insecure)?;

@@ -1,6 +1,7 @@
 //! A server over HTTP: requests that are tried again when the connection breaks or the server is busy, a bounded number of times.
 
 use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 
 use fhe_bytecode::text::harmless;
@@ -64,13 +65,25 @@ pub(super) struct Problem {
 
 impl Server {
     /// A server at an address. Nothing is sent yet.
-    pub(super) fn new(url: &str, token: Option<Zeroizing<String>>) -> Result<Self, RemoteError> {
+    pub(super) fn new(
+        url: &str,
+        token: Option<Zeroizing<String>>,
+        authorities: Option<&Path>,
+    ) -> Result<Self, RemoteError> {
         let schemes: &[&str] = if cfg!(feature = "tls") { &["http://", "https://"] } else { &["http://"] };
         let host = schemes.iter().find_map(|scheme| url.strip_prefix(scheme));
         if host.is_none_or(|host| host.is_empty() || host.contains(['?', '#', '@', ' '])) {
             return Err(RemoteError::Url { url: url.to_owned() });
         }
-        let agent = Agent::config_builder()
+        let config = Agent::config_builder();
+        #[cfg(feature = "tls")]
+        let config = match authorities {
+            Some(path) => config.tls_config(super::trust::only(path)?),
+            None => config,
+        };
+        #[cfg(not(feature = "tls"))]
+        let _ = authorities;
+        let agent = config
             .http_status_as_error(false)
             .max_redirects(0)
             .timeout_connect(Some(Duration::from_secs(10)))
@@ -249,8 +262,8 @@ mod tests {
     #[test]
     fn addresses_without_a_host_or_with_more_are_refused() {
         for bad in ["", "localhost:8080", "ftp://a", "http://", "http://a b", "http://u:p@a", "http://a?b"] {
-            assert!(Server::new(bad, None).is_err(), "{bad}");
+            assert!(Server::new(bad, None, None).is_err(), "{bad}");
         }
-        assert_eq!(Server::new("http://a:1/", None).ok().unwrap().url(), "http://a:1");
+        assert_eq!(Server::new("http://a:1/", None, None).ok().unwrap().url(), "http://a:1");
     }
 }

@@ -1,0 +1,166 @@
+//! Evaluation keys in pieces: which are there, and all of them as one reader.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+
+use axum::body::Bytes;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::names::keys_folder;
+use super::objects::{Object, Objects};
+use crate::ids::KeyRef;
+use crate::jobs::{Problem, Source};
+
+/// Most bytes of a piece.
+pub(super) const PIECE: usize = 8 << 20;
+/// Pieces that are asked for before they are needed.
+const N_AHEAD: usize = 3;
+
+/// One client's keys in the store.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pieces {
+    /// Pieces from the first byte on, without a gap.
+    pub pieces: Vec<Object>,
+    /// Pieces beyond a gap; they are of no use.
+    pub stray: Vec<Object>,
+    /// Whether they were checked.
+    pub is_ready: bool,
+    /// Whether they were thrown away.
+    pub refused: bool,
+}
+
+impl Pieces {
+    /// What the store has.
+    pub(super) async fn find(objects: &Objects, key: &KeyRef) -> io::Result<Self> {
+        Ok(Self::of(&keys_folder(key), objects.list(&keys_folder(key)).await?))
+    }
+
+    /// What a list of one folder says.
+    pub(super) fn of(folder: &str, all: Vec<Object>) -> Self {
+        let mut found = Self::default();
+        for object in all {
+            match object.name.strip_prefix(folder).map(|name| name.trim_start_matches('/')) {
+                Some("ready") => found.is_ready = true,
+                Some("refused") => found.refused = true,
+                Some(name) if piece_offset(name) == Some(found.len()) => found.pieces.push(object),
+                _ => found.stray.push(object),
+            }
+        }
+        found
+    }
+
+    /// Bytes from the first on.
+    pub(super) fn len(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.len).sum()
+    }
+}
+
+/// The name of the piece that begins at `offset`; names are in the order of offsets.
+pub(super) fn piece_name(key: &KeyRef, offset: u64) -> String {
+    format!("{}/at-{offset:016x}", keys_folder(key))
+}
+
+fn piece_offset(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("at-").filter(|digits| digits.len() == 16)?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// Throws the pieces of a key away; what marks them first, so that no mark is left without its pieces.
+pub(super) async fn remove_all(objects: &Objects, key: &KeyRef) -> io::Result<bool> {
+    let folder = keys_folder(key);
+    let mut was_there = objects.remove(&format!("{folder}/ready")).await?;
+    for object in objects.list(&folder).await? {
+        was_there |= !object.name.ends_with("/refused");
+        objects.remove(&object.name).await?;
+    }
+    Ok(was_there)
+}
+
+/// Throws the pieces of a key away and says why.
+pub(super) async fn refuse(objects: &Objects, key: &KeyRef, reason: &Problem) -> io::Result<()> {
+    remove_all(objects, key).await?;
+    objects.put(&format!("{}/refused", keys_folder(key)), serde_json::to_vec(reason)?.into()).await
+}
+
+/// All pieces as one file.
+pub(super) struct PieceSource {
+    pub objects: Objects,
+    pub pieces: Vec<Object>,
+    pub handle: Handle,
+}
+
+impl Source for PieceSource {
+    fn open(&self) -> io::Result<(Box<dyn Read + Send>, u64)> {
+        let len = self.pieces.iter().map(|piece| piece.len).sum();
+        let reader = PieceReader {
+            objects: self.objects.clone(),
+            left: self.pieces.iter().map(|piece| piece.name.clone()).collect(),
+            handle: self.handle.clone(),
+            coming: VecDeque::new(),
+            now: Bytes::new(),
+        };
+        Ok((Box::new(reader), len))
+    }
+}
+
+/// Reads pieces one after the other, some ahead. For threads that may wait, not for asynchronous ones.
+struct PieceReader {
+    objects: Objects,
+    left: VecDeque<String>,
+    handle: Handle,
+    coming: VecDeque<JoinHandle<io::Result<Option<Bytes>>>>,
+    now: Bytes,
+}
+
+impl Read for PieceReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.now.is_empty() {
+            while self.coming.len() < N_AHEAD
+                && let Some(name) = self.left.pop_front()
+            {
+                let objects = self.objects.clone();
+                let read = async move { objects.patiently(|| objects.get(&name)).await };
+                self.coming.push_back(self.handle.spawn(read));
+            }
+            let Some(next) = self.coming.pop_front() else { return Ok(0) };
+            let piece = self.handle.block_on(next).map_err(io::Error::other)??;
+            self.now = piece.ok_or_else(|| io::Error::other("a piece of the keys is gone"))?;
+        }
+        let n = buffer.len().min(self.now.len());
+        buffer[..n].copy_from_slice(&self.now.split_to(n));
+        Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{KeyName, Owner, ProgramId};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn pieces_are_one_file_and_what_is_beyond_a_gap_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = Objects::open(folder.path().join("s").to_str().unwrap()).unwrap();
+        let key = KeyRef { owner: Owner::anonymous(), program: ProgramId([1; 32]), key: KeyName([2; 16]) };
+        for (offset, text) in [(0, "abc"), (3, "de"), (5, "fgh"), (17, "gap")] {
+            objects.put(&piece_name(&key, offset), Bytes::from_static(text.as_bytes())).await.unwrap();
+        }
+        let found = Pieces::find(&objects, &key).await.unwrap();
+        assert_eq!((found.len(), found.stray.len(), found.is_ready), (8, 1, false));
+        let source =
+            PieceSource { objects: objects.clone(), pieces: found.pieces, handle: Handle::current() };
+        let read = tokio::task::spawn_blocking(move || {
+            let (mut reader, len) = source.open().unwrap();
+            let mut text = String::new();
+            reader.read_to_string(&mut text).unwrap();
+            (text, len)
+        });
+        assert_eq!(read.await.unwrap(), ("abcdefgh".to_owned(), 8));
+        let reason = crate::jobs::problem("bad-keys", "they are");
+        refuse(&objects, &key, &reason).await.unwrap();
+        let found = Pieces::find(&objects, &key).await.unwrap();
+        assert!(found.refused && found.pieces.is_empty() && found.stray.is_empty());
+        assert!(!remove_all(&objects, &key).await.unwrap());
+    }
+}

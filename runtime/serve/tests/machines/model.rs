@@ -1,0 +1,140 @@
+//! A run to hold the capacity model to: three workers whose evaluations take a fixed time, so that they do not share the cores of
+//! one machine, with everything else as it is. `cargo xtask cluster --model` compares.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use fhe_machine::Profile;
+use fhe_serve::cluster::WorkerOptions;
+use fhe_serve::jobs::{Evaluator, Report};
+
+use crate::client::{TestClient, hex};
+use crate::fixture::{LONG, Service, eventually};
+use crate::wire::{raw, request};
+
+const N_WORKERS: usize = 3;
+const N_CLIENTS: usize = 9;
+const N_JOBS: usize = 240;
+/// Clients whose keys a worker keeps.
+const N_KEPT: u64 = 2;
+const SECONDS: f64 = 0.6;
+const READ_SECONDS: f64 = 0.3;
+/// Jobs a second: three quarters of what three workers do when they never read keys.
+const RATE: f64 = 0.75 * N_WORKERS as f64 / SECONDS;
+
+/// What happened: which worker, whose key, and whether the keys had to be read.
+type Seen = Arc<Mutex<Vec<(usize, String, bool)>>>;
+
+fn evaluator(number: usize, seen: Seen) -> Box<Evaluator> {
+    Box::new(move |work| {
+        let mut is_read = false;
+        let keys = work.reservation.keys(|| {
+            is_read = true;
+            std::thread::sleep(Duration::from_secs_f64(READ_SECONDS));
+            work.read_keys()
+        });
+        keys?;
+        std::thread::sleep(Duration::from_secs_f64(SECONDS));
+        seen.lock().unwrap().push((number, hex(&work.key.0), is_read));
+        Ok(Report { result: b"result".to_vec(), profile: Profile::default() })
+    })
+}
+
+/// A small seeded generator of numbers in (0, 1].
+fn unit(state: &mut u64) -> f64 {
+    *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+    ((*state >> 11) + 1) as f64 / (1u64 << 53) as f64
+}
+
+#[test]
+#[ignore = "two minutes; cargo xtask cluster --model"]
+fn three_workers_for_the_capacity_model() {
+    let service = Service::new();
+    let gateway = service.gateway("");
+    let seen = Seen::default();
+    let clients: Vec<TestClient> = (0..N_CLIENTS as u64).map(|seed| TestClient::new(seed, None)).collect();
+    let memory = memory_for(N_KEPT);
+    let workers: Vec<_> = (0..N_WORKERS)
+        .map(|number| {
+            let evaluator = evaluator(number, Arc::clone(&seen));
+            service.local_worker(evaluator, |options| WorkerOptions { memory, ..options })
+        })
+        .collect();
+    std::thread::sleep(Duration::from_secs(5));
+    // One job of every client while nobody else waits: it runs at home.
+    for client in &clients {
+        client.upload(&gateway);
+        let path = format!("{}&wait=60", client.jobs_path());
+        gateway.send("POST", &path, &[], &client.encrypt(&client.tensor(0), 0)).expect(200, "");
+    }
+    let first = std::mem::take(&mut *seen.lock().unwrap());
+    let homes: BTreeMap<String, usize> = first.into_iter().map(|(worker, key, _)| (key, worker)).collect();
+    let homes: Vec<usize> = clients.iter().map(|client| homes[&client.key_id()]).collect();
+    // Everything that is sent is made before the clock runs.
+    let mut state = 7;
+    let mut at = 0.0;
+    let arrivals: Vec<(f64, usize)> = (0..N_JOBS)
+        .map(|_| {
+            at += -unit(&mut state).ln() / RATE;
+            (at, (unit(&mut state) * N_CLIENTS as f64) as usize % N_CLIENTS)
+        })
+        .collect();
+    let inputs: Vec<Vec<u8>> = (arrivals.iter().enumerate())
+        .map(|(i, (_, client))| clients[*client].encrypt(&clients[*client].tensor(1), 1 + i as u64))
+        .collect();
+    let began = Instant::now();
+    let latencies: Vec<f64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (arrivals.iter().zip(&inputs))
+            .map(|(&(at, client), input)| {
+                let bytes = request("POST", &format!("{}&wait=120", clients[client].jobs_path()), &[], input);
+                let address = gateway.address;
+                std::thread::sleep(Duration::from_secs_f64(at).saturating_sub(began.elapsed()));
+                let sent = Instant::now();
+                scope.spawn(move || {
+                    let job = raw(address, &bytes).unwrap().expect(200, "").json();
+                    assert_eq!(job["state"], "done");
+                    sent.elapsed().as_secs_f64()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    eventually("all were evaluated", LONG, || seen.lock().unwrap().len() == N_JOBS);
+    let seconds = began.elapsed().as_secs_f64();
+    let seen = seen.lock().unwrap();
+    let n_hits = seen.iter().filter(|(_, _, is_read)| !is_read).count();
+    let home_of: BTreeMap<String, usize> =
+        clients.iter().zip(&homes).map(|(client, home)| (client.key_id(), *home)).collect();
+    let n_helped = seen.iter().filter(|(worker, key, _)| home_of[key] != *worker).count();
+    let run = serde_json::json!({
+        "seconds": SECONDS, "read_seconds": READ_SECONDS, "slots": 1, "machines": N_WORKERS, "kept": N_KEPT,
+        "overflow": 2, "homes": homes, "arrivals": arrivals, "latencies": latencies,
+        "per_second": N_JOBS as f64 / seconds, "hits": n_hits as f64 / N_JOBS as f64,
+        "overflowed": n_helped as f64 / N_JOBS as f64,
+    });
+    let path = std::env::var("FHE_MODEL_RUN").unwrap_or_else(|_| "capacity.json".to_owned());
+    std::fs::write(&path, serde_json::to_vec(&run).unwrap()).unwrap();
+    println!(
+        "{N_JOBS} jobs in {seconds:.1} s, {n_hits} with their keys in memory, {n_helped} helped: {path}"
+    );
+    drop(workers);
+}
+
+/// A budget that leaves room for the keys of `n_kept` clients beside an evaluation.
+fn memory_for(n_kept: u64) -> u64 {
+    let (mut low, mut high) = (1_u64 << 20, 1 << 30);
+    let fits = |memory: u64| {
+        let catalog =
+            fhe_serve::catalog::Catalog::load(&[crate::fixture::program_path()], memory, 1, true).ok()?;
+        let entry = catalog.iter().next()?;
+        let room = catalog.capacity(memory).checked_sub(entry.model.working_bytes())?;
+        Some(room / entry.key_bytes)
+    };
+    while low + 1024 < high {
+        let middle = (low + high) / 2;
+        if fits(middle).is_some_and(|n| n >= n_kept) { high = middle } else { low = middle }
+    }
+    assert_eq!(fits(high), Some(n_kept));
+    high
+}
