@@ -92,7 +92,7 @@ fn inputs_far_outside_are_refused_unless_insisted_on() {
 fn inputs_a_little_outside_are_told() {
     let encrypt = "encrypt toy.fhebc in.csv --secret-key me.key -o in.ct";
     let infer = "infer toy.fhebc in.csv --insecure --format json";
-    for (end, is_told) in [(0.6, true), (5.0, false)] {
+    for (end, is_told) in [(0.3, true), (5.0, false)] {
         let folder = changed(|spec| spec.input.range = Some(Interval { low: -end, high: end }));
         let said = stderr(&folder, encrypt);
         assert_eq!(said.contains("numbers that the model was not calibrated on"), is_told, "{said}");
