@@ -1,7 +1,8 @@
 //! What simulated noise does to the inputs that a program was calibrated on.
 //!
-//! A class whose score is far enough ahead stays what it is: such inputs are counted, and only some of them simulated. The others are all simulated, those with the smallest lead first, so that a program that is not good enough
-//! is found out early.
+//! A class whose score is far enough ahead stays what it is: such inputs are counted, and only some of them simulated.
+//! The others are all simulated, those with the smallest lead first, so that a program that is not good enough is found
+//! out early.
 
 use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::InputError;
