@@ -16,6 +16,8 @@ use super::view::{Axis, View};
 
 /// Most nodes between an input and the first one that tells its layout.
 const MAX_PREPROCESSING: usize = 64;
+/// Most inputs of a model.
+const MAX_INPUTS: usize = fhe_bytecode::program::MAX_PORTS;
 
 /// An input of the imported model.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,8 +77,12 @@ impl InputInfo {
 /// Declares every input of the model. Several become parts of one input of the graph.
 pub(super) fn declare_all(cx: &mut Translator<'_>) -> Result<Vec<InputInfo>, Malformed> {
     let mut all = Vec::new();
+    let n_inputs = cx.model.inputs.len();
     for declared in &cx.model.inputs {
-        match view_of(cx, declared) {
+        let too_many =
+            || Reason::Attribute(format!("the model has {n_inputs} inputs, more than {MAX_INPUTS}"));
+        let view = if n_inputs > MAX_INPUTS { Err(too_many()) } else { view_of(cx, declared) };
+        match view {
             Ok(view) => all.push((declared, view)),
             Err(reason) => refuse(cx, declared, reason),
         }

@@ -30,6 +30,12 @@ struct Scored {
 /// Makes the output; returns the ONNX names of the values in it, their ports, and the tails.
 pub(super) fn declare_all(cx: &mut Translator<'_>) -> (Vec<String>, Vec<Port>, Vec<Tail>) {
     let (mut results, mut tails, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+    let n_outputs = cx.model.outputs.len();
+    if n_outputs > MAX_OUTPUTS {
+        let why = format!("the model has {n_outputs} outputs, more than {MAX_OUTPUTS}");
+        refuse(cx, "outputs", Vec::new(), super::Reason::Attribute(why).into());
+        return (sources, Vec::new(), tails);
+    }
     for name in &cx.model.outputs {
         let (value, source, scores) = match cx.value(name) {
             Some(Value::Encrypted(value)) => (value, name.clone(), None),
@@ -79,7 +85,7 @@ fn postprocessed(cx: &mut Translator<'_>, output: &str, scores: &Scores, port: u
         Tail { name: output.clone(), port: port as u32, steps, classes }
     });
     let n = scores.value.view.shape().len();
-    match tail.filter(|tail| tail.fits(n) && tails.len() < MAX_OUTPUTS) {
+    match tail.filter(|tail| tail.fits(n)) {
         Some(tail) => {
             tails.push(tail);
             cx.notes.push(Note::Tail { output, op, scores: name });
@@ -116,9 +122,6 @@ fn is_channels_last(value: &Encrypted) -> bool {
 /// One output node of all results, and where each lies in it.
 fn joined(cx: &mut Translator<'_>, results: Vec<Scored>) -> Result<Vec<Port>, OpError> {
     let Some(first) = results.first() else { return Ok(Vec::new()) };
-    if results.len() > MAX_OUTPUTS {
-        return Err(super::Reason::TooLarge.into());
-    }
     let area = first.value.view.shape();
     let is_alike = |r: &Scored| {
         let shape = r.value.view.shape();
