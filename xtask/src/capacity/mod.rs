@@ -5,6 +5,7 @@ mod draw;
 mod simulate;
 
 use std::io;
+use std::path::PathBuf;
 
 pub(crate) use compare::compare;
 use simulate::{Arrivals, Outcome, Plan, simulate};
@@ -56,9 +57,15 @@ pub(crate) struct Args {
     /// Seed of the arrivals
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Compare with a run of real workers instead, as `cargo xtask cluster --model` writes it
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
+    if let Some(path) = &args.against {
+        return compare(path);
+    }
     let plan = args.plan().map_err(io::Error::other)?;
     print!("{}", text(args, &simulate(&plan)));
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,11 +25,13 @@ pub(super) struct Puller {
     /// Time without a word after which a message goes to another worker.
     ack: Duration,
     consumers: Arc<Mutex<BTreeMap<u16, Consumer<Config>>>>,
+    /// The partition that was served last: the next one at home has its turn after it.
+    last: Arc<AtomicU16>,
 }
 
 impl Puller {
     pub(super) fn new(link: Link, member: Member, overflow: usize, ack: Duration) -> Self {
-        Self { link, member, overflow, ack, consumers: Arc::default() }
+        Self { link, member, overflow, ack, consumers: Arc::default(), last: Arc::default() }
     }
 
     /// The next message, if there is one for this worker.
@@ -39,8 +42,10 @@ impl Puller {
                 *counts.entry(partition).or_default() += n;
             }
         }
-        for partition in order(&counts, &self.member.view(), self.overflow) {
+        let last = self.last.load(Ordering::Relaxed);
+        for partition in order(&counts, &self.member.view(), self.overflow, last) {
             if let Some(message) = self.fetch(partition).await? {
+                self.last.store(partition, Ordering::Relaxed);
                 return Ok(Some(message));
             }
         }
@@ -87,8 +92,9 @@ impl Puller {
     }
 }
 
-/// Which partitions to ask, in this order: those at home, then those of workers for whom too many jobs wait, the fullest first.
-fn order(counts: &BTreeMap<u16, usize>, view: &View, overflow: usize) -> Vec<u16> {
+/// Which partitions to ask, in this order: those at home in turn, so that nobody waits behind a client that never stops, then
+/// those of workers for whom too many jobs wait, the fullest first.
+fn order(counts: &BTreeMap<u16, usize>, view: &View, overflow: usize, last: u16) -> Vec<u16> {
     let home = |partition: u16| view.homes.get(usize::from(partition)).copied();
     // What waits or runs for each worker.
     let mut loads = vec![0; view.n_slots.len()];
@@ -102,13 +108,13 @@ fn order(counts: &BTreeMap<u16, usize>, view: &View, overflow: usize) -> Vec<u16
         Some(home) => home != view.me && loads[home] > view.n_slots[home] + overflow,
         None => true,
     };
-    let fullest = |keep: &dyn Fn(u16) -> bool| {
-        let mut found: Vec<(usize, u16)> =
-            counts.iter().filter(|(partition, _)| keep(**partition)).map(|(p, n)| (*n, *p)).collect();
-        found.sort_by(|a, b| b.cmp(a));
-        found.into_iter().map(|(_, partition)| partition)
-    };
-    fullest(&is_mine).chain(fullest(&needs_help)).collect()
+    let mut at_home: Vec<u16> = counts.keys().copied().filter(|partition| is_mine(*partition)).collect();
+    let n_had = at_home.partition_point(|partition| *partition <= last);
+    at_home.rotate_left(n_had);
+    let mut others: Vec<(usize, u16)> =
+        counts.iter().filter(|(partition, _)| needs_help(**partition)).map(|(p, n)| (*n, *p)).collect();
+    others.sort_by(|a, b| b.cmp(a));
+    at_home.into_iter().chain(others.into_iter().map(|(_, partition)| partition)).collect()
 }
 
 #[cfg(test)]
@@ -119,14 +125,12 @@ mod tests {
     fn home_comes_first_and_others_when_they_overflow() {
         let view = View { n_slots: vec![1, 1, 2], me: 0, homes: vec![0, 1, 0, 1, 2, 2] };
         let counts = BTreeMap::from([(0, 1), (1, 3), (2, 2), (3, 1), (4, 4)]);
-        assert_eq!(
-            order(&counts, &view, 2),
-            [2, 0, 1, 3],
-            "four for one slot are too many, four for two are not"
-        );
-        assert_eq!(order(&counts, &view, 3), [2, 0]);
-        assert_eq!(order(&counts, &view, 1), [2, 0, 4, 1, 3]);
+        // Four for one slot are too many, four for two are not.
+        assert_eq!(order(&counts, &view, 2, 0), [2, 0, 1, 3]);
+        assert_eq!(order(&counts, &view, 3, 1), [2, 0]);
+        assert_eq!(order(&counts, &view, 3, 2), [0, 2], "each has its turn");
+        assert_eq!(order(&counts, &view, 1, 5), [0, 2, 4, 1, 3]);
         let alone = View { n_slots: vec![], me: usize::MAX, homes: vec![] };
-        assert_eq!(order(&counts, &alone, 2).len(), 5, "who hears nobody helps everybody");
+        assert_eq!(order(&counts, &alone, 2, 0).len(), 5, "who hears nobody helps everybody");
     }
 }
