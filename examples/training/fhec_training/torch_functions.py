@@ -87,6 +87,9 @@ _CALLS: dict[Any, str] = {
 }
 """Functions, and methods of tensors by name."""
 
+_CLAMPS = {torch.clamp, torch.clamp_, torch.clip, torch.clip_, torch.clamp_min, torch.clamp_min_}
+_CLAMPS |= {"clamp", "clamp_", "clip", "clip_", "clamp_min", "clamp_min_"}
+
 
 def of_module(module: nn.Module) -> Function | None:
     """What an activation module computes; none for every other module."""
@@ -101,7 +104,11 @@ def of_module(module: nn.Module) -> Function | None:
 
 def of_call(target: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Function | None:
     """What a call computes, given its arguments after the tensor; none where it is no activation or its parameters are not numbers."""
-    name = _CALLS.get(target) if isinstance(target, str) or callable(target) else None
+    if not isinstance(target, str) and not callable(target):
+        return None
+    if target in _CLAMPS:
+        return _clamp(**{**dict(zip(("min", "max"), arguments)), **keywords})
+    name = _CALLS.get(target)
     if name == "gelu" and (keywords.get("approximate") or (arguments[0] if arguments else "none")) == "tanh":
         return Function("gelu_tanh")
     if name is None:
@@ -111,6 +118,15 @@ def of_call(target: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) 
     if not all(isinstance(value, (int, float)) for value in values):
         return None
     return Function(name, tuple(float(value) for value in values))
+
+
+def _clamp(min: Any = None, max: Any = None) -> Function | None:
+    """The activation that some people write as a clamp; none where only large values are cut, or limits are not numbers."""
+    if not isinstance(min, (int, float)) or not isinstance(max, (int, float, type(None))):
+        return None
+    if max is None:
+        return Function("relu") if min == 0 else None
+    return Function("relu6") if (min, max) == (0, 6) else Function("hardtanh", (float(min), float(max)))
 
 
 def evaluate(function: Function, z: Tensor) -> Tensor:

@@ -55,6 +55,23 @@ class Residual(nn.Module):
         return self.fc(F.relu(self.hidden(self.pool(x).flatten(1))))
 
 
+class Inverted(nn.Module):
+    """Depthwise convolutions between narrow ones with ReLU6, a shortcut, SiLU, as networks for telephones are written."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(2, 4, 3, 2, 1, bias=False), nn.BatchNorm2d(4), nn.ReLU6(inplace=True))
+        expand = [nn.Conv2d(4, 8, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU6(inplace=True)]
+        depthwise = [nn.Conv2d(8, 8, 3, 1, 1, groups=8, bias=False), nn.BatchNorm2d(8), nn.ReLU6(inplace=True)]
+        self.block = nn.Sequential(*expand, *depthwise, nn.Conv2d(8, 4, 1, bias=False), nn.BatchNorm2d(4))
+        self.norm, self.fc = nn.BatchNorm2d(4), nn.Linear(4, 3)
+
+    def forward(self, x):
+        x = self.stem(x)
+        x = F.silu(self.norm(x + self.block(x)))
+        return self.fc(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
 class Branching(nn.Module):
     """Cannot be traced: what it does depends on values."""
 

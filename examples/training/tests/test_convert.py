@@ -81,6 +81,10 @@ def test_a_module_becomes_the_fit_of_its_own_function(module, function):
         (lambda x: F.gelu(x, approximate="tanh"), "gelu_tanh"),
         (F.hardswish, "hardswish"),
         (lambda x: x.tanh(), "tanh"),
+        (lambda x: x.clamp(min=0), "relu"),
+        (lambda x: torch.clamp(x, 0, 6), "relu6"),
+        (lambda x: x.clip(-2.0, 2.0), Function("hardtanh", (-2.0, 2.0))),
+        (lambda x: torch.clamp_min(x, 0.0), "relu"),
         (torch.sigmoid, "sigmoid"),
     ],
 )
@@ -195,10 +199,11 @@ def test_pools_that_no_average_replaces_are_named(pool, why):
         (nn.LayerNorm(4), "1: LayerNorm: it divides by a deviation"),
         (nn.InstanceNorm2d(4), "1: InstanceNorm2d: it divides by a deviation"),
         (nn.BatchNorm2d(4, track_running_stats=False), "1: BatchNorm2d: it has no running statistics"),
-        (nn.Softmax(1), "1: Softmax: it may only be the last"),
+        (nn.Sequential(nn.Softmax(1), nn.Linear(4, 4)), "1.0: Softmax: it may only be the last"),
         (nn.LSTM(4, 4), "1: LSTM: recurrent layers"),
         (Called(lambda x: x.abs()), "1.abs_1: call of abs: it is not a polynomial"),
-        (Called(lambda x: torch.softmax(x, 1)), "call of softmax: it may only be the last"),
+        (Called(lambda x: 2 * torch.softmax(x, 1)), "call of softmax: it may only be the last"),
+        (Called(lambda x: x.clamp(max=3)), "call of clamp: it is not a polynomial"),
         (Called(lambda x: x / x.sum(1, keepdim=True)), "call of truediv: a division by an encrypted value"),
         (Called(lambda x: x.max(1).values), "call of max: a maximum"),
     ],
@@ -208,14 +213,80 @@ def test_what_cannot_be_encrypted_is_named(module, words):
         convert(nn.Sequential(nn.ReLU(), module))
 
 
-def test_nothing_is_said_against_what_can_be_encrypted():
-    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.AvgPool2d(2), nn.Dropout(), nn.Flatten(), nn.Linear(8, 2))
+@pytest.mark.parametrize("end", [nn.Identity(), nn.Softmax(1), nn.LogSoftmax(1), Called(lambda x: F.log_softmax(x, 1))])
+def test_nothing_is_said_against_what_can_be_encrypted(end):
+    convolution = [nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.AvgPool2d(2), nn.Dropout()]
+    model = nn.Sequential(*convolution, nn.Flatten(), nn.Linear(8, 2), end)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         converted = convert(model)
     assert converted is model
     assert converted.conversion.left == []
     assert str(converted.conversion) == "replaced:\n  2: ReLU -> relu as degree 2 on [-2, 2]"
+
+
+class Optional(nn.Module):
+    """Branches on arguments that nobody gives when a picture is classified."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.fc = nn.Conv2d(1, 4, 3), nn.Linear(4, 3)
+
+    def forward(self, x, with_features=False, *, scale=None):
+        x = F.relu(self.conv(x))
+        features = (x if scale is None else x * scale).mean((2, 3))
+        return (self.fc(features), features) if with_features else self.fc(features)
+
+
+def test_arguments_that_may_be_left_out_are():
+    model, x = Optional(), images(2, 1, 6, 5)
+    expected = model(x)
+    converted = convert(model, x)
+    assert len(activations(converted)) == 1 and not converted.conversion.left
+    for activation in activations(converted).values():
+        activation.register_forward_hook(lambda module, inputs, _: F.relu(inputs[0]))
+    torch.testing.assert_close(converted(x), expected)
+
+
+class Particular(nn.Module):
+    """Looks at shapes before it does anything."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.fc = nn.Conv2d(1, 4, 3, padding=1), nn.Linear(4 * 3 * 2, 3)
+
+    def forward(self, x):
+        assert x.shape[1] == 1 and x.dtype == torch.float32
+        if x.dim() == 3:
+            x = x.unsqueeze(0)
+        n, channels, height, width = x.size()
+        x = F.relu(self.conv(x))
+        x = F.max_pool2d(x, 2) if height > 4 else x
+        return self.fc(x.view(n, -1))
+
+
+def test_branches_on_shapes_are_followed_for_any_number_of_samples():
+    model, x = Particular(), images(5, 1, 6, 5)
+    converted = convert(model, x, max_pool="average")
+    assert [entry.what for entry in converted.conversion.replaced] == ["call of relu", "call of max_pool2d"]
+    assert converted.conversion.untraced is None
+    assert [converted(x[:n]).shape for n in (1, 5)] == [(1, 3), (5, 3)]
+
+
+class Counting(nn.Module):
+    """Does something else for a batch of one."""
+
+    def __init__(self):
+        super().__init__()
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        return self.relu(x) if x.shape[0] == 1 else F.relu(2 * x)
+
+
+def test_branches_on_the_number_of_samples_are_not_followed():
+    with pytest.warns(ConversionWarning, match="a branch depends on eq"):
+        convert(Counting(), images(3, 4))
 
 
 def test_a_network_that_cannot_be_traced_is_converted_by_modules_and_says_so():

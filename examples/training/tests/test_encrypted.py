@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: nothing is 
 np = pytest.importorskip("numpy", reason="numpy is not installed: nothing is encrypted")
 pytest.importorskip("onnxscript", reason="onnxscript is not installed: nothing is encrypted")
 
-from networks import Functional, Residual, stirred  # noqa: E402
+from networks import Functional, Inverted, Residual, stirred  # noqa: E402
 from torch import nn  # noqa: E402
 
 from fhec_training import convert, export  # noqa: E402
@@ -33,7 +33,9 @@ def run(folder, *command):
 
 
 @pytest.mark.parametrize(
-    ("build", "shape"), [(Functional, (1, 12, 20)), (Residual, (3, 10, 6)), (relatives, (2, 11, 8))], ids=["functional", "residual", "relatives"]
+    ("build", "shape"),
+    [(Functional, (1, 12, 20)), (Residual, (3, 10, 6)), (relatives, (2, 11, 8)), (Inverted, (2, 12, 8))],
+    ids=["functional", "residual", "relatives", "inverted"],
 )
 def test_encrypted_scores_are_those_of_the_network(build, shape, tmp_path):
     if not all(shutil.which(tool, path=PATH) for tool in ("fhec", "fhe-run")):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from math import ceil
 
-from torch import nn
+from torch import Tensor, nn
 from torch.fx import GraphModule
 
 from fhec_training import torch_functions
@@ -17,6 +17,7 @@ from fhec_training.activation import PolyActivation, activations
 from fhec_training.conversion import left, pools, trace
 from fhec_training.conversion.account import Conversion, ConversionError, ConversionWarning, Left, Replaced
 from fhec_training.functions import Function
+from fhec_training.modes import device_of
 from fhec_training.ranges import Data, inputs_of, original_reach
 
 __all__ = ["Conversion", "ConversionError", "ConversionWarning", "Left", "Replaced", "convert"]
@@ -113,15 +114,19 @@ class _Work:
 
     def calls_inside(self, model: nn.Module, data: Data | None) -> nn.Module:
         """Functional calls, in the graph; returns the graph if it was changed."""
-        traced = trace.trace(model)
+        example = None if data is None else next(iter(inputs_of(data)))[:1].to(device_of(model))
+        traced = trace.trace(model, example)
         if isinstance(traced, str):
             self.account.untraced = f"the model cannot be traced ({traced})"
-            if data is not None:
-                self._look_at_calls(model, data)
+            if example is not None:
+                self._look_at_calls(model, example)
             return model
         n_before = len(self.account.replaced)
         for node in list(traced.graph.nodes):
             self._call(traced, node)
+        # What a client computes from the scores is no obstacle at the end.
+        end = trace.last(traced)
+        self.account.left = [entry for entry in self.account.left if (entry.name, entry.remedy) != (end, left.SOFTMAX)]
         if len(self.account.replaced) == n_before:
             return model
         trace.restore_dropout(traced)
@@ -146,10 +151,10 @@ class _Work:
             if remedy:
                 self.account.left.append(Left(trace.place(node), what, remedy))
 
-    def _look_at_calls(self, model: nn.Module, data: Data) -> None:
+    def _look_at_calls(self, model: nn.Module, example: Tensor) -> None:
         """Without a graph: runs one batch, and tells which calls should have been replaced."""
         seen: dict[str, str] = {}
-        for call in trace.recorded_calls(model, next(iter(inputs_of(data)))[:1]):
+        for call in trace.recorded_calls(model, example):
             if torch_functions.of_call(call, (), {}) is not None:
                 seen[_title(call)] = "it was not replaced, since the model cannot be traced: " + trace.ADVICE
             elif remedy := left.of_call(call):

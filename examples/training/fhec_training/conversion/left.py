@@ -16,7 +16,7 @@ from torch.nn import functional as F
 MAXIMUM = 'a maximum cannot be encrypted: pass max_pool="average", and train again'
 _NO_FIT = "it has no polynomial fit here: use nn.ReLU in its place, and train again"
 _STATISTICS = "it divides by a deviation of encrypted values: use batch normalization, whose statistics are constants at inference"
-_SOFTMAX = "it may only be the last operation, where the client computes it from the scores"
+SOFTMAX = "it may only be the last operation, where the client computes it from the scores"
 _ELEMENT = "it is not a polynomial: use an activation that has a fit, or move it out of the network"
 _RECURRENT = "recurrent layers have activations inside: write them out with modules"
 
@@ -24,7 +24,7 @@ _MODULES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("PReLU", "RReLU", "SELU", "CELU", "GLU", "Threshold", "Softsign", "LogSigmoid", "Hardshrink", "Softshrink", "Tanhshrink"), _NO_FIT),
     (("LayerNorm", "GroupNorm", "LocalResponseNorm", "RMSNorm"), _STATISTICS),
     (("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"), _STATISTICS),
-    (("Softmax", "Softmax2d", "LogSoftmax", "Softmin"), _SOFTMAX),
+    (("Softmax", "Softmax2d", "LogSoftmax", "Softmin"), SOFTMAX),
     (("RNNBase", "RNNCellBase"), _RECURRENT),
     (("MultiheadAttention",), "attention has a softmax inside"),
     (("MaxPool1d", "MaxPool2d", "MaxPool3d"), MAXIMUM),
@@ -38,7 +38,7 @@ def _calls() -> dict[Any, str]:
     for names, remedy in (
         (("max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"), MAXIMUM),
         (("max", "amax", "maximum", "min", "amin", "minimum"), "a maximum or minimum cannot be encrypted"),
-        (("softmax", "log_softmax"), _SOFTMAX),
+        (("softmax", "log_softmax"), SOFTMAX),
         (("layer_norm", "group_norm", "instance_norm", "normalize", "local_response_norm", "rms_norm"), _STATISTICS),
         (("prelu", "rrelu", "selu", "celu", "glu", "threshold", "softsign", "logsigmoid"), _NO_FIT),
         (("exp", "log", "sqrt", "rsqrt", "abs", "sign", "sin", "cos", "clamp", "clip", "where", "reciprocal"), _ELEMENT),
