@@ -58,7 +58,8 @@ pub enum Content {
 pub(crate) fn outputs(interface: &Interface, decided: &[f64], resolution: &Resolution) -> Vec<Named> {
     let output = interface.output();
     let tailed = |port: usize| output.tails.iter().any(|tail| tail.port as usize == port);
-    let is_plain = output.ports.len() < 2;
+    // The only output is the scores as they are, unless the model has another order.
+    let is_plain = output.ports.len() < 2 && !output.ports.iter().any(|port| port.channels_last);
     let ports = output.ports.iter().enumerate().filter(|(i, _)| !is_plain && !tailed(*i));
     let of_port = |(_, port): (usize, &Port)| {
         let scores = scores(Some(port), decided)?;

@@ -4,6 +4,7 @@ use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use fhe_bytecode::Port;
 use fhe_bytecode::codec::{self, INTERFACE_MAGIC};
 use fhe_ckks::{Context, key_request};
 use fhe_files::{Expected, Form, ciphertexts_len, evaluation_keys_len};
@@ -14,7 +15,7 @@ use pyo3::types::PyBytes;
 use crate::fault::Fault;
 use crate::names::program_name;
 use crate::paths::{Source, write, wrong_type};
-use crate::samples::{array, fit, image_shape, samples};
+use crate::samples::{Wanted, array, fit, samples};
 
 /// What a client needs of a program: parameters, input and output, the list of keys. No weights.
 ///
@@ -86,6 +87,19 @@ impl Interface {
         self.inner.output_layout().shape().len()
     }
 
+    /// The model's inputs: name and shape of each, the batch of one included. Empty where it has one of `input_shape`.
+    #[getter]
+    fn inputs(&self) -> Vec<(String, Vec<u32>)> {
+        described(&self.inner.input().ports)
+    }
+
+    /// The model's outputs whose numbers are the scores, in their order: name and shape of each. Empty where there is one of
+    /// `n_scores`.
+    #[getter]
+    fn outputs(&self) -> Vec<(String, Vec<u32>)> {
+        described(&self.inner.output().ports)
+    }
+
     /// Names of the classes; empty where the program tells none.
     #[getter]
     fn labels(&self) -> Vec<String> {
@@ -155,7 +169,8 @@ impl Interface {
     }
 
     /// Reads samples for the model from files and folders: an array of inputs as the model takes them, normalized, of shape
-    /// [samples, channels, height, width], and their true classes, or None where not all are known.
+    /// [samples, channels, height, width] (channels last where the model has them last), and their true classes, or None where
+    /// not all are known.
     ///
     /// Args:
     ///     x: a path or a list of paths, of everything that `fhe-run encrypt` reads. A file labels.csv beside pictures tells
@@ -168,12 +183,15 @@ impl Interface {
         x: &Bound<'py, PyAny>,
         resize: bool,
     ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
-        let shape = image_shape(self.inner.input_layout().shape());
-        let given = samples(x, shape, fit(resize))?;
+        let wanted = Wanted::new(self.inner.input_layout().shape(), self.inner.input());
+        let (given, shape) = (samples(x, wanted, fit(resize))?, wanted.shape);
         let preprocessing = &self.inner.input().preprocessing;
         let rows = (0..given.len()).map(|i| given.tensor(i, preprocessing)).collect::<Result<Vec<_>, _>>()?;
         let dims = (given.len(), shape.channels, shape.height, shape.width);
-        let found = array(py, &rows, shape.n_values())?.call_method1("reshape", (dims,))?;
+        let mut found = array(py, &rows, shape.n_values())?.call_method1("reshape", (dims,))?;
+        if shape.channels_last {
+            found = py.import("numpy")?.call_method1("moveaxis", (found, 1, -1))?;
+        }
         let classes: Option<Vec<usize>> = (0..given.len()).map(|i| given.label(i)).collect();
         let classes = classes.map(|classes| py.import("numpy")?.call_method1("array", (classes, "int64")));
         Ok((found, classes.transpose()?))
@@ -194,4 +212,8 @@ impl Interface {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         Ok((slf.get_type().getattr("load")?, (slf.get().to_bytes(slf.py()),)))
     }
+}
+
+fn described(ports: &[Port]) -> Vec<(String, Vec<u32>)> {
+    ports.iter().map(|port| (port.name.clone(), port.dims.clone())).collect()
 }

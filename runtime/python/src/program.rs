@@ -18,7 +18,7 @@ use crate::interface::Interface;
 use crate::long;
 use crate::names::program_name;
 use crate::paths::{Source, write, wrong_type};
-use crate::samples::{array, fit, image_shape, labels, samples};
+use crate::samples::{Wanted, array, fit, labels, samples};
 use crate::simulation;
 use crate::threads::COMMON;
 
@@ -66,6 +66,10 @@ impl Program {
 
     fn checked(&self) -> &CheckedProgram {
         &self.inner.program
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted::new(self.checked().input_layout().shape(), &self.checked().spec().input)
     }
 }
 
@@ -277,7 +281,7 @@ impl Program {
         x: &Bound<'py, PyAny>,
         resize: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let given = samples(x, image_shape(self.checked().input_layout().shape()), fit(resize))?;
+        let given = samples(x, self.wanted(), fit(resize))?;
         let inner = self.inner.clone();
         let rows = long::run(py, &COMMON, None, move |watch| {
             let (n, preprocessing) = (given.len(), &inner.program.spec().input.preprocessing);
@@ -314,7 +318,7 @@ impl Program {
         seed: u64,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let given = samples(x, image_shape(self.checked().input_layout().shape()), fit(resize))?;
+        let given = samples(x, self.wanted(), fit(resize))?;
         let truth = y.map(|y| labels(y, given.len(), self.n_scores())).transpose()?;
         let inner = self.inner.clone();
         let found = long::run(py, &COMMON, progress, move |watch| {

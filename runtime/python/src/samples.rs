@@ -2,22 +2,33 @@
 //!
 //! An array is read as NumPy means it: in C order whatever its memory looks like, so that Fortran order, views and steps are
 //! what they are in Python. Bytes are pixels and get the model's preprocessing; floating-point numbers are inputs of the model as
-//! they are. Any other type is refused, because nobody can know which of the two it is.
+//! they are. Any other type is refused, because nobody can know which of the two it is. A model of several inputs takes a
+//! dictionary with an array for each.
 
 use std::path::PathBuf;
 
-use fhe_bytecode::{Preprocessing, Raw, Shape};
-use fhe_input::{Collection, Fit, ImageShape, Samples, read_labels};
+use fhe_bytecode::{InputSpec, Port, Preprocessing, Raw, Shape};
+use fhe_input::{Collection, Fit, ImageShape, Samples, decode_joined, read_joined, read_labels};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyList};
 
 use crate::fault::{Class, Fault};
 use crate::paths::Source;
 
-/// The shape of one sample of a model.
-pub(crate) fn image_shape(shape: Shape) -> ImageShape {
-    ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize)
+/// What a model takes for one sample.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'m> {
+    pub(crate) shape: ImageShape,
+    ports: &'m [Port],
+}
+
+impl<'m> Wanted<'m> {
+    /// What an input of a program is, which is encrypted with `shape`.
+    pub(crate) fn new(shape: Shape, input: &'m InputSpec) -> Self {
+        let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
+        Self { shape: shape.with_channels_last(input.is_channels_last()), ports: &input.ports }
+    }
 }
 
 /// Samples that the user gave.
@@ -76,7 +87,11 @@ pub(crate) fn fit(resize: bool) -> Fit {
 }
 
 /// The samples in an array, in anything that NumPy makes one of, or in files and folders.
-pub(crate) fn samples(given: &Bound<'_, PyAny>, shape: ImageShape, fit: Fit) -> PyResult<Given> {
+pub(crate) fn samples(given: &Bound<'_, PyAny>, wanted: Wanted<'_>, fit: Fit) -> PyResult<Given> {
+    if wanted.ports.len() > 1 {
+        return joined(given, wanted);
+    }
+    let shape = wanted.shape;
     if let Some(paths) = paths(given) {
         return Ok(Given::Files(Collection::read(&paths, shape, fit).map_err(Fault::from)?));
     }
@@ -95,6 +110,32 @@ pub(crate) fn samples(given: &Bound<'_, PyAny>, shape: ImageShape, fit: Fit) -> 
         _ => return Err(wrong_dtype(&dtype, native).into()),
     };
     let samples = samples.map_err(|error| Fault::input("samples", &error).with_fact("dims", dims.clone()))?;
+    Ok(Given::Array(samples))
+}
+
+/// Samples of a model of several inputs: a dictionary of arrays, or the path of an archive of them.
+fn joined(given: &Bound<'_, PyAny>, wanted: Wanted<'_>) -> PyResult<Given> {
+    let Wanted { shape, ports } = wanted;
+    let samples = match (given.downcast::<PyDict>(), paths(given).as_deref()) {
+        (Ok(arrays), _) => {
+            let archive = given.py().import("fhec._arrays")?.call_method1("archive", (arrays,))?;
+            decode_joined(archive.extract()?, ports, shape)
+                .map_err(|error| Fault::input("samples", &error))?
+        }
+        (_, Some([path])) => read_joined(path, ports, shape).map_err(Fault::from)?,
+        _ => {
+            let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+            let found = given.get_type().name()?.to_string();
+            let what = format!("samples: {found}, but the model has the inputs {}", names.join(", "));
+            return Err(Fault::new(Class::Data, "inputs", what)
+                .with_remedy(
+                    "give a dictionary with an array for each input, or the path of an .npz file of them",
+                )
+                .with_fact("found", found)
+                .with_fact("wanted", names)
+                .into());
+        }
+    };
     Ok(Given::Array(samples))
 }
 

@@ -189,4 +189,4 @@ def test_import_needs_numpy_alone():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip()
     code = "import fhec.torch; fhec.torch.convert"
     found = subprocess.run([sys.executable, "-c", f"import sys; sys.modules['fhec_training']=None; {code}"], capture_output=True)
-    assert b"pip install 'fhec[torch]'" in found.stderr
+    assert b"pip install './examples/training[torch]'" in found.stderr

@@ -48,6 +48,32 @@ def test_a_module_goes_from_relu_to_encrypted_scores():
     assert fhec.levels((network, images)).levels["FRT"] >= 2
 
 
+def test_an_output_with_channels_last_comes_in_the_order_of_the_model(tmp_path):
+    torch = pytest.importorskip("torch")
+
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = torch.nn.Conv2d(1, 3, 3, padding=1)
+
+        def forward(self, x):
+            return self.conv(x).permute(0, 2, 3, 1)
+
+    torch.manual_seed(0)
+    network, images = Network().eval(), torch.randn(4, 1, 4, 5)
+    torch.onnx.export(network, (images[:1],), tmp_path / "model.onnx", dynamo=True, input_names=["x"], output_names=["y"])
+    program = fhec.compile(tmp_path / "model.onnx", calibrate=images.numpy(), toy=True)
+    assert program.interface.outputs == [("y", [1, 4, 5, 3])]
+    client = fhec.Client(program, insecure=True)
+    with fhec.Server(program, memory="1GiB", insecure=True) as server:
+        server.add_keys(client.eval_keys())
+        (answer,) = client.answers(server.run(client.encrypt(images[0].numpy())))
+    exact = network(images[:1]).detach().numpy()
+    # Answers are rounded, to a tenth here.
+    assert np.abs(answer.outputs["y"] - exact).max() < 0.05 + program.max_abs_error
+    assert np.abs(program.predict(images[0].numpy()).reshape(3, 4, 5) - exact[0].transpose(2, 0, 1)).max() < 1e-3
+
+
 def test_the_names_are_those_of_the_training_package():
     training = pytest.importorskip("fhec_training")
     import fhec.torch

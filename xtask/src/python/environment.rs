@@ -54,6 +54,13 @@ impl Environment {
         workspace::run(&self.name(), args, env)
     }
 
+    /// The search path for programs with a folder and its own before those of everybody.
+    pub(super) fn path_with(&self, folder: &Path) -> String {
+        let own = self.python.parent().unwrap_or(Path::new(""));
+        let everybody = std::env::var("PATH").unwrap_or_default();
+        format!("{}:{}:{everybody}", folder.display(), own.display())
+    }
+
     /// The path of its Python.
     pub(super) fn name(&self) -> String {
         self.python.display().to_string()

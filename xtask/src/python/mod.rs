@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use self::environment::{Environment, folder};
-use crate::workspace;
+use crate::{lab, workspace};
 
 const FOLDER: &str = "runtime/python";
 const TRAINING: &str = "examples/training";
@@ -123,6 +123,15 @@ fn ray(wheel: &Path, strict: bool) -> io::Result<()> {
     workspace::run("unshare", &command, &[])
 }
 
+/// Writes a script for others to call.
+fn script(name: &str, text: &str) -> io::Result<PathBuf> {
+    let path = folder().join(name);
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new("")))?;
+    std::fs::write(&path, text)?;
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
+    Ok(path)
+}
+
 /// What was found, or a line that says what is left out.
 fn or_skipped<T>(what: &str, found: Result<T, String>, strict: bool) -> io::Result<Option<T>> {
     match found {
@@ -135,23 +144,26 @@ fn or_skipped<T>(what: &str, found: Result<T, String>, strict: bool) -> io::Resu
     }
 }
 
-/// Builds the wheel and gives its path. One for everybody is compiled from nothing, against an older C library.
+/// Builds the wheel and gives its path. One for everybody has the same objects, linked against an older C library: `cc` is zig
+/// then, and maturin refuses the wheel if a symbol is newer than its name promises.
 fn wheel(tools: &Environment, portable: bool) -> io::Result<PathBuf> {
-    let cargo = folder().join("cargo");
-    std::fs::write(&cargo, CARGO)?;
-    std::fs::set_permissions(&cargo, PermissionsExt::from_mode(0o755))?;
+    let cargo = script("cargo", CARGO)?;
+    let linker = format!("exec maturin zig cc -- -target {}-linux-gnu.2.17 \"$@\"\n", std::env::consts::ARCH);
+    let cc = script("zig/cc", &format!("#!/bin/sh\n{linker}"))?;
+    if portable {
+        // What is there already was linked against the C library of this machine.
+        let _ = std::fs::remove_file(lab::target().join("release/deps/lib_fhec.so"));
+    }
+    let path = tools.path_with(cc.parent().unwrap_or(Path::new("")));
     let cargo = cargo.display().to_string();
     let folder = folder().join(if portable { "portable" } else { "wheels" });
     // One wheel at a time, so that the newest is the only one.
     let _ = std::fs::remove_dir_all(&folder);
     let (manifest, out) = (format!("{FOLDER}/Cargo.toml"), folder.display().to_string());
     let mut build = vec!["-m", "maturin", "build", "--release", "--quiet", "-m", &manifest, "--out", &out];
-    match portable {
-        true => build.extend(["--zig", "--compatibility", "manylinux2014"]),
-        false => build.extend(["--compatibility", "linux"]),
-    }
-    let ours: &[(&str, &str)] = &[("CARGO", &cargo)];
-    tools.run(&build, if portable { &[] } else { ours })?;
+    build.extend(["--compatibility", if portable { "manylinux2014" } else { "linux" }]);
+    let ours = [("CARGO", &*cargo), ("PATH", &*path)];
+    tools.run(&build, if portable { &ours } else { &ours[..1] })?;
     let mut found = std::fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path()));
     found
         .find(|path| path.extension().is_some_and(|e| e == "whl"))

@@ -32,13 +32,14 @@ from fhec._errors import (
 )
 from fhec._fhec import Ciphertexts, Client, EvalKeys, Interface, Program, Server, __version__, after_fork
 from fhec._http import Service, connect
-from fhec._results import DatasetRun, LayerLoss, Levels, Report, Simulation
+from fhec._results import Answer, DatasetRun, LayerLoss, Levels, Report, Simulation
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=after_fork)
 del os, after_fork
 
 __all__ = [
+    "Answer",
     "Ciphertexts",
     "Client",
     "DataError",

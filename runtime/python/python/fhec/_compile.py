@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import tempfile
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 
 from fhec import _fhec
-from fhec._errors import DataError, doubt
+from fhec._arrays import as_file
+from fhec._errors import doubt
 from fhec._progress import Progress
 from fhec._results import Levels, Report, Simulation
 
@@ -39,6 +39,9 @@ def compile(
     std: float | Sequence[float] = (),
     labels: Sequence[str] = (),
     relu: str | None = None,
+    approximate: bool = False,
+    outputs: Sequence[str] = (),
+    like: _fhec.Program | str | os.PathLike[str] | None = None,
     cluster: str | None = None,
     centroids: int = 64,
     fuse: bool = True,
@@ -53,8 +56,8 @@ def compile(
     Args:
         model: the path of an ONNX file, its bytes, an `onnx.ModelProto`, or a pair of a `torch.nn.Module` and an example
             input (needs the extra `torch`). A list of models of one architecture becomes an ensemble whose scores are averaged.
-        calibrate: samples that values are measured on and whose classes are kept: an array, a file, a folder of pictures, or a
-            list of files. Without it pictures are made up.
+        calibrate: samples that values are measured on and whose classes are kept: an array, a file, a folder of pictures, a
+            list of files, or a dictionary of arrays for a model of several inputs. Without it pictures are made up.
         memory: bytes that keys, plaintexts and ciphertexts of one evaluation may take.
         layout: "auto", "hw" (a channel per ciphertext) or "packed".
         sublevels: multiplications per level.
@@ -64,6 +67,9 @@ def compile(
         mean, std: normalization of pixels from 0 to 1, where the model does not tell it.
         labels: names of the classes, where the model does not tell them.
         relu: "quadratic", or "quadratic,c=2,b=10", replaces ReLU by a polynomial; expect to retrain.
+        approximate: replace functions that are no polynomials by polynomials fitted to what the samples of `calibrate` lead to.
+        outputs: names of the model's outputs to compute; by default all.
+        like: a program whose parameters, layout and keys are taken, so that clients keep theirs.
         cluster: "full" or "slice" replaces weights by the entries of codebooks with `centroids` entries.
         fuse, redistribute: switch passes off.
         check: end with an encrypted evaluation under throw-away keys, where that takes a few seconds.
@@ -77,9 +83,9 @@ def compile(
     Warns:
         DoubtWarning: if noise changes classes of the samples that it was calibrated on, or values come near their modulus.
     """
-    given = {name: value for name, value in locals().items() if name not in ("model", "calibrate", "progress")}
+    given = {name: value for name, value in locals().items() if name not in ("model", "calibrate", "like", "progress")}
     models, calibration = _models(model), _calibration(calibrate)
-    program = _fhec.compile(models, calibration, _options(given), progress)
+    program = _fhec.compile(models, calibration, _options(given), _program(like), progress)
     for text in _doubts(program.build_report or {}):
         doubt(text, depth=2)
     return program
@@ -98,14 +104,22 @@ def _doubts(report: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def report(model: Model, *, calibrate: Samples | Sequence[str] | None = None, progress: Progress = None, **options: Any) -> Report:
+def report(
+    model: Model,
+    *,
+    calibrate: Samples | Sequence[str] | None = None,
+    like: _fhec.Program | str | os.PathLike[str] | None = None,
+    progress: Progress = None,
+    **options: Any,
+) -> Report:
     """The page of `fhec report` about a model, with the passes that led to its program.
 
     Takes the options of `compile`. About a program that is there already: `Program.report`.
     """
     if isinstance(model, _fhec.Program):
         return model.report()
-    return Report(_fhec.report(_models(model), _calibration(calibrate), _options({**_DEFAULTS, **options}), progress))
+    models, calibration = _models(model), _calibration(calibrate)
+    return Report(_fhec.report(models, calibration, _options({**_DEFAULTS, **options}), _program(like), progress))
 
 
 def levels(model: Model, *, relu: str | None = None, degree: int | None = None, progress: Progress = None) -> Levels:
@@ -135,7 +149,14 @@ def simulate(
     return loaded.simulate(x, y, resize=resize, seed=seed, progress=progress)
 
 
-_DEFAULTS: dict[str, Any] = {name: value for name, value in (compile.__kwdefaults__ or {}).items() if name not in ("calibrate", "progress")}
+# What the compiler reads as options, with what it is where nothing is said.
+_DEFAULTS: dict[str, Any] = {
+    name: value for name, value in (compile.__kwdefaults__ or {}).items() if name not in ("calibrate", "like", "progress")
+}
+
+
+def _program(given: _fhec.Program | str | os.PathLike[str] | None) -> _fhec.Program | None:
+    return given if given is None or isinstance(given, _fhec.Program) else _fhec.Program.load(given)
 
 
 def _options(given: dict[str, Any]) -> str:
@@ -147,7 +168,8 @@ def _options(given: dict[str, Any]) -> str:
     options["memory"] = _fhec.parse_bytes(options["memory"])
     for name in ("mean", "std"):
         options[name] = [float(value) for value in np.atleast_1d(np.asarray(options[name], dtype=float))]
-    options["labels"] = [str(label) for label in options["labels"]]
+    for name in ("labels", "outputs"):
+        options[name] = [str(value) for value in options[name]]
     return json.dumps(options)
 
 
@@ -182,19 +204,4 @@ def _calibration(calibrate: Any) -> list[str] | tuple[str, bytes] | None:
         return [os.fspath(calibrate)]
     if isinstance(calibrate, (list, tuple)) and calibrate and all(isinstance(p, (str, os.PathLike)) for p in calibrate):
         return [os.fspath(p) for p in calibrate]
-    array = np.asarray(calibrate)
-    if array.dtype.name not in ("uint8", "float32", "float64"):
-        raise DataError(
-            f"calibration: an array of {array.dtype.name}, but uint8, float32 or float64 is needed",
-            "dtype",
-            "pictures: .astype(numpy.uint8); inputs that are normalized already: .astype(numpy.float32)",
-            {"found": array.dtype.name, "wanted": ["uint8", "float32", "float64"]},
-        )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        index = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise DataError(
-            f"calibration: value {index} is {array.ravel()[index]}", "not-finite", "replace what is no number"
-        )
-    file = io.BytesIO()
-    np.save(file, np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")))
-    return ("calibration.npy", file.getvalue())
+    return as_file(calibrate, "calibration")

@@ -51,6 +51,9 @@ def run_dataset(
         raise DataError(
             f"samples: an array of shape {list(samples.shape)} is one sample", "shape", "give [samples, channels, height, width]"
         )
+    # Of several outputs the first has the classes.
+    outputs = program.interface.outputs
+    n_classes = int(np.prod(outputs[0][1])) if outputs else program.n_scores
     shown = _progress.start(progress)
     try:
         client = Client(program.interface, insecure=insecure)
@@ -68,8 +71,8 @@ def run_dataset(
                 rows.append(
                     {
                         "index": i,
-                        "class": int(np.argmax(scores)),
-                        "clear_class": int(np.argmax(clear[i])),
+                        "class": int(np.argmax(scores[:n_classes])),
+                        "clear_class": int(np.argmax(clear[i][:n_classes])),
                         "true_class": None if truth is None else int(truth[i]),
                         "max_abs_error": float(np.abs(scores - clear[i]).max()),
                         "seconds": seconds,

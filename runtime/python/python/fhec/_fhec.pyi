@@ -1,12 +1,12 @@
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fhec._results import Report, Simulation
+from fhec._results import Answer, Report, Simulation
 
 __all__ = [
     "Ciphertexts",
@@ -28,7 +28,7 @@ __version__: str
 
 _Path: TypeAlias = str | os.PathLike[str]
 _Source: TypeAlias = _Path | bytes | bytearray
-_Samples: TypeAlias = ArrayLike | _Path | Sequence[_Path]
+_Samples: TypeAlias = ArrayLike | _Path | Sequence[_Path] | Mapping[str, ArrayLike]
 _Calibration: TypeAlias = tuple[str, bytes] | list[str] | None
 _Progress: TypeAlias = bool | Callable[[float | None, str], object] | None
 
@@ -36,10 +36,18 @@ def after_fork() -> None: ...
 def parse_bytes(size: int | str) -> int: ...
 def show_bytes(count: int) -> str: ...
 def compile(
-    models: list[str | tuple[str, bytes]], calibrate: _Calibration, options: str, progress: _Progress = None
+    models: list[str | tuple[str, bytes]],
+    calibrate: _Calibration,
+    options: str,
+    like: Program | None = None,
+    progress: _Progress = None,
 ) -> Program: ...
 def report(
-    models: list[str | tuple[str, bytes]], calibrate: _Calibration, options: str, progress: _Progress = None
+    models: list[str | tuple[str, bytes]],
+    calibrate: _Calibration,
+    options: str,
+    like: Program | None = None,
+    progress: _Progress = None,
 ) -> str: ...
 def levels(
     models: list[str | tuple[str, bytes]], relu: str | None = None, degree: int | None = None, progress: _Progress = None
@@ -113,6 +121,10 @@ class Interface:
     @property
     def labels(self) -> list[str]: ...
     @property
+    def inputs(self) -> list[tuple[str, list[int]]]: ...
+    @property
+    def outputs(self) -> list[tuple[str, list[int]]]: ...
+    @property
     def mean(self) -> list[float]: ...
     @property
     def std(self) -> list[float]: ...
@@ -151,6 +163,7 @@ class Client:
     def decrypt(
         self, result: Ciphertexts | _Source, *, request: Ciphertexts | _Source | None = None, raw: bool = False
     ) -> NDArray[np.float64]: ...
+    def answers(self, result: Ciphertexts | _Source, *, request: Ciphertexts | _Source | None = None) -> list[Answer]: ...
     def __reduce__(self) -> NoReturn: ...
     def __getstate__(self) -> NoReturn: ...
     def __copy__(self) -> NoReturn: ...

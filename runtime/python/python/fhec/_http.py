@@ -128,6 +128,8 @@ class Service:
     def _each(self, x: Any) -> list[Any]:
         """The samples one by one: a job has one."""
         face = self._client.interface
+        if isinstance(x, dict):
+            return _split(x, dict(face.inputs))
         is_path = isinstance(x, (str, os.PathLike)) or (isinstance(x, list) and bool(x) and isinstance(x[0], (str, os.PathLike)))
         return list(face.read(x)[0]) if is_path else _one_by_one(x, face.input_shape)
 
@@ -195,6 +197,20 @@ def _is_local(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _split(arrays: dict[str, Any], inputs: dict[str, list[int]]) -> list[dict[str, Any]]:
+    """Arrays for several inputs as one dictionary for each sample; what has no sample axis is one sample."""
+    parts = {}
+    for name, given in arrays.items():
+        array = np.asarray(given)
+        shape = inputs.get(name, list(array.shape))
+        parts[name] = array[None] if list(array.shape) == shape[1:] else array
+    counts = {name: len(array) if array.ndim else 0 for name, array in parts.items()}
+    if len(set(counts.values())) != 1:
+        found = ", ".join(f"{count} of {name}" for name, count in counts.items()) or "none"
+        raise DataError(f"samples: {found}", "shape", "give every input of the model as many samples", {"found": counts})
+    return [{name: array[i] for name, array in parts.items()} for i in range(next(iter(counts.values())))]
 
 
 def _one_by_one(x: Any, shape: tuple[int, int, int]) -> list[Any]:

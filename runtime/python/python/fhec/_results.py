@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 from fhec._fhec import show_bytes
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from fhec._fhec import Program
 
 
@@ -22,6 +25,26 @@ class LayerLoss:
     name: str
     bits_left: float
     bits_lost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a decrypted result says of one sample: `Client.answers` gives them."""
+
+    #: The class by name, or its position where classes have no names.
+    label: str
+    #: Its position in the scores.
+    index: int
+    #: Softmax of the rounded scores, rounded down to tenths; None for a single score.
+    confidence: float | None
+    #: Whether the noise may have exchanged it with another class.
+    is_undecided: bool
+    #: What is wrong with scores, in words; empty where nothing is.
+    doubts: tuple[str, ...]
+    #: Scores, rounded to the digits that mean something.
+    scores: NDArray[np.float64] = field(repr=False)
+    #: Outputs of the model by name, where they are more or other than the scores: arrays, and lists of names of classes.
+    outputs: dict[str, NDArray[np.float64] | list[str]] = field(repr=False)
 
 
 @dataclass(frozen=True)

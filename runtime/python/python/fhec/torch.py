@@ -1,6 +1,6 @@
 """PyTorch networks: made polynomial, trained to stay in range, and exported.
 
-These are the names of the package `fhec-training` (examples/training in the repository), which the extra `torch` installs:
+These are the names of the package `fhec-training` (examples/training in the repository), which the extra `torch` asks for:
 
 - `convert`: replaces the activations of a network by polynomials
 - `fine_tune`: the training after a conversion; `penalty` is what keeps inputs in range, `Noise` what encryption adds
@@ -31,7 +31,9 @@ def __getattr__(name: str) -> Any:
     try:
         import fhec_training  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ModuleNotFoundError as error:
-        raise ImportError(f"fhec.torch.{name} needs fhec-training: pip install 'fhec[torch]', or ./examples/training[torch]") from error
+        raise ImportError(
+            f"fhec.torch.{name} needs fhec-training: pip install './examples/training[torch]' in the repository, or 'fhec[torch]'"
+        ) from error
     return getattr(fhec_training, name)
 
 

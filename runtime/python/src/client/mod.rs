@@ -1,5 +1,6 @@
 //! The client's side: a secret key, what it encrypts and what it decrypts.
 
+mod answers;
 mod samples;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use fhe_bytecode::Interface as Contract;
 use fhe_ckks::key_request;
+use fhe_client::Answer;
 use fhe_runtime::store;
 use fhe_secret::{SecretKey, SeedSource};
 use pyo3::exceptions::PyTypeError;
@@ -21,7 +23,7 @@ use crate::long;
 use crate::names::key_name;
 use crate::paths::{Source, wrong_type};
 use crate::program::Program;
-use crate::samples::{array, fit, image_shape, samples};
+use crate::samples::{Wanted, array, fit, samples};
 use crate::security;
 use crate::threads::COMMON;
 
@@ -73,6 +75,24 @@ impl Client {
 
     fn contract(&self) -> &Contract {
         self.inner.interface()
+    }
+
+    /// What results say; warns of what is not to be trusted.
+    fn read(
+        &self,
+        py: Python<'_>,
+        result: &Bound<'_, PyAny>,
+        request: Option<&Bound<'_, PyAny>>,
+        raw: bool,
+    ) -> PyResult<Vec<Answer>> {
+        let bytes = bytes_of("result", result)?;
+        let request = request.map(|request| bytes_of("request", request)).transpose()?;
+        let inner = self.inner.clone();
+        let found = long::run(py, &COMMON, None, move |watch| {
+            decrypted(&inner, &bytes, request.as_deref(), raw, watch)
+        })?;
+        answers::warn(py, &found)?;
+        Ok(found)
     }
 }
 
@@ -158,9 +178,11 @@ impl Client {
     /// they are.
     ///
     /// Args:
-    ///     x: the samples.
+    ///     x: the samples. A model of several inputs takes a dictionary with an array for each, or an .npz file of them.
     ///     resize: stretch pictures in files to the model's size, if they have another.
     ///     any_range: encrypt numbers far outside those that the model was calibrated on, too; scores then mean little.
+    ///
+    /// Numbers a little outside them give an `fhec.DoubtWarning`: the error bound is not for them.
     #[pyo3(signature = (x, *, resize=false, any_range=false))]
     fn encrypt(
         &self,
@@ -169,9 +191,15 @@ impl Client {
         resize: bool,
         any_range: bool,
     ) -> PyResult<Ciphertexts> {
-        let given = samples(x, image_shape(self.contract().input_layout().shape()), fit(resize))?;
+        let wanted = Wanted::new(self.contract().input_layout().shape(), self.contract().input());
+        let given = samples(x, wanted, fit(resize))?;
         let inner = self.inner.clone();
-        long::run(py, &COMMON, None, move |watch| encrypted(&inner, &given, any_range, watch))
+        let (encrypted, outside) =
+            long::run(py, &COMMON, None, move |watch| encrypted(&inner, &given, any_range, watch))?;
+        if let Some(outside) = outside {
+            py.import("fhec._errors")?.call_method1("doubt", (outside,))?;
+        }
+        Ok(encrypted)
     }
 
     /// Decrypts results to scores: an array of [samples, scores].
@@ -191,20 +219,23 @@ impl Client {
         request: Option<&Bound<'py, PyAny>>,
         raw: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let bytes = bytes_of("result", result)?;
-        let request = request.map(|request| bytes_of("request", request)).transpose()?;
-        let inner = self.inner.clone();
-        let answers = long::run(py, &COMMON, None, move |watch| {
-            decrypted(&inner, &bytes, request.as_deref(), raw, watch)
-        })?;
-        for (i, answer) in answers.iter().enumerate() {
-            for doubt in &answer.doubts {
-                let text = format!("sample {i}: score {} is {}", doubt.index, doubt.kind);
-                py.import("fhec._errors")?.call_method1("doubt", (text,))?;
-            }
-        }
+        let answers = self.read(py, result, request, raw)?;
         let rows: Vec<Vec<f64>> = answers.into_iter().map(|answer| answer.scores).collect();
         array(py, &rows, self.contract().output_layout().shape().len())
+    }
+
+    /// Decrypts results to what they say: a list with an `Answer` for every sample, as `fhe-run decrypt` shows it.
+    ///
+    /// An answer has the class and its label, a coarse confidence, whether the noise leaves it undecided, and the outputs of the
+    /// model where they are more or other than the scores, such as probabilities after a softmax. `request` is as for `decrypt`.
+    #[pyo3(signature = (result, *, request=None))]
+    fn answers<'py>(
+        &self,
+        py: Python<'py>,
+        result: &Bound<'py, PyAny>,
+        request: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.read(py, result, request, false)?.iter().map(|answer| answers::shown(py, answer)).collect()
     }
 
     fn __repr__(&self) -> String {

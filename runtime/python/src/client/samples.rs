@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use fhe_client::{Answer, Client, ClientError, prepare, prepare_unchecked};
+use fhe_client::{Answer, Client, ClientError, Outside, prepare, prepare_unchecked};
 use fhe_files::{Ciphertexts as Stored, Expected, decode_ciphertexts, encode_ciphertexts, read_request};
 use fhe_secret::SeedSource;
 
@@ -11,20 +11,24 @@ use crate::fault::{Class, Fault};
 use crate::long::Watch;
 use crate::samples::Given;
 
-/// Every sample, normalized, checked and encrypted.
+/// Every sample, normalized, checked and encrypted; and what is to be said of numbers that the model was not calibrated on.
 pub(super) fn encrypted(
     client: &Client,
     given: &Given,
     any_range: bool,
     watch: &Watch,
-) -> Result<Ciphertexts, Fault> {
+) -> Result<(Ciphertexts, Option<String>), Fault> {
     let prepare = if any_range { prepare_unchecked } else { prepare };
     let (mut seeds, n) = (SeedSource::os(), given.len());
+    let mut outside: Option<(String, usize)> = None;
     let samples = (0..n)
         .map(|i| {
             watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
             let tensor = prepare(client.interface(), given.raw(i)?)
                 .map_err(|error| Fault::from(error).about(&given.name(i)).with_fact("sample", i))?;
+            if let Some(worst) = Outside::of(client.interface(), &tensor) {
+                outside.get_or_insert_with(|| (format!("{}: {worst}", given.name(i)), 0)).1 += 1;
+            }
             Ok(client.encrypt(&tensor, &mut seeds)?.into_iter().map(fhe_files::Stored::Seeded).collect())
         })
         .collect::<Result<_, Fault>>()?;
@@ -32,7 +36,12 @@ pub(super) fn encrypted(
     let mut bytes = Vec::new();
     encode_ciphertexts(&mut bytes, client.context(), &Expected::input(client.interface()), &stored)
         .map_err(|error| Fault::format("request", error))?;
-    Ciphertexts::new(bytes, "request")
+    let outside = outside.map(|(first, count)| {
+        format!(
+            "{count} of {n} samples have numbers that the model was not calibrated on, so the error bound is not for them; {first}"
+        )
+    });
+    Ok((Ciphertexts::new(bytes, "request")?, outside))
 }
 
 /// What every result says, after its key and the request that it answers were checked.

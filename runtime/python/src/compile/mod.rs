@@ -18,7 +18,7 @@ use self::options::{Options, wrong};
 use self::rehearsal::rehearsed;
 use crate::fault::Fault;
 use crate::long::{self, Watch};
-use crate::program::{Build, Program};
+use crate::program::{Build, Loaded, Program};
 use crate::threads::COMMON;
 
 /// A model from the user: a file, or a name and the bytes of one.
@@ -113,6 +113,7 @@ fn compiled(
     models: &[Given],
     calibrate: Option<Measured>,
     options: &Options,
+    like: Option<&Loaded>,
     observer: &mut dyn Observer,
 ) -> Result<Compiled, Fault> {
     let name = models.first().map_or_else(String::new, Given::name);
@@ -121,22 +122,25 @@ fn compiled(
         models.iter().map(Given::model).collect::<Result<Vec<_>, _>>().map_err(|error| fault(&error))?;
     let calibration = calibrate.map_or(Ok(Calibration::MadeUp), Measured::calibration);
     let calibration = calibration.map_err(|error| fault(&error))?;
-    fhec::compile(&options.request(sources, calibration)?, observer).map_err(|error| fault(&error))
+    let like = like.map(|loaded| loaded.program.clone());
+    fhec::compile(&options.request(sources, calibration, like)?, observer).map_err(|error| fault(&error))
 }
 
 /// Compiles models; `options` is JSON. `fhec.compile` is what to call.
 #[pyfunction]
-#[pyo3(signature = (models, calibrate, options, progress=None))]
+#[pyo3(signature = (models, calibrate, options, like=None, progress=None))]
 pub(crate) fn compile(
     py: Python<'_>,
     models: Vec<Given>,
     calibrate: Option<Measured>,
     options: String,
+    like: Option<&Bound<'_, Program>>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Program> {
+    let like = like.map(|program| program.get().inner.clone());
     long::run(py, &COMMON, progress, move |watch| {
         let (options, mut told) = (Options::parse(&options)?, Told { watch, stage: String::new() });
-        let compiled = compiled(&models, calibrate, &options, &mut told)?;
+        let compiled = compiled(&models, calibrate, &options, like.as_deref(), &mut told)?;
         let n_bytes = codec::encode(&compiled.built.program).len();
         let mut report = BuildReport::new(&compiled, n_bytes);
         report.rehearsal = rehearsed(&compiled, &options, watch)?;
@@ -148,17 +152,20 @@ pub(crate) fn compile(
 
 /// The page of a compilation, with the passes that led to it; `options` is JSON. `fhec.report` is what to call.
 #[pyfunction]
-#[pyo3(signature = (models, calibrate, options, progress=None))]
+#[pyo3(signature = (models, calibrate, options, like=None, progress=None))]
 pub(crate) fn report(
     py: Python<'_>,
     models: Vec<Given>,
     calibrate: Option<Measured>,
     options: String,
+    like: Option<&Bound<'_, Program>>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
+    let like = like.map(|program| program.get().inner.clone());
     long::run(py, &COMMON, progress, move |watch| {
         let mut recorder = Recorder::new(Told { watch, stage: String::new() });
-        let compiled = compiled(&models, calibrate, &Options::parse(&options)?, &mut recorder)?;
+        let options = Options::parse(&options)?;
+        let compiled = compiled(&models, calibrate, &options, like.as_deref(), &mut recorder)?;
         let stages = recorder.finish().map_err(|error| Fault::bug(error.to_string()))?;
         let page = Page {
             program: &compiled.built.program,

@@ -1,6 +1,6 @@
 //! The options of a compilation, and the request they make.
 
-use fhe_bytecode::Preprocessing;
+use fhe_bytecode::{CheckedProgram, Preprocessing};
 use fhec::cli::parse_relu;
 use fhec::cluster::{ClusterOptions, Method, Order};
 use fhec::pipeline::{LayoutChoice, ParamsChoice};
@@ -25,6 +25,8 @@ pub(super) struct Options {
     std: Vec<f64>,
     labels: Vec<String>,
     relu: Option<String>,
+    approximate: bool,
+    outputs: Vec<String>,
     cluster: Option<String>,
     centroids: u32,
     fuse: bool,
@@ -46,7 +48,13 @@ impl Options {
         })
     }
 
-    pub(super) fn request(&self, models: Vec<Model>, calibration: Calibration) -> Result<Request, Fault> {
+    /// What the compiler is asked for; `like` is a program whose keys are to serve.
+    pub(super) fn request(
+        &self,
+        models: Vec<Model>,
+        calibration: Calibration,
+        like: Option<CheckedProgram>,
+    ) -> Result<Request, Fault> {
         let layout = match self.layout.as_str() {
             "auto" => LayoutChoice::Auto,
             "hw" => LayoutChoice::Hw,
@@ -71,6 +79,9 @@ impl Options {
             relu: relu.map_err(|why| {
                 wrong("relu", why, "\"quadratic\", or with range and bits \"quadratic,c=2,b=10\"")
             })?,
+            approximate: self.approximate,
+            outputs: self.outputs.clone(),
+            like: like.map(Box::new),
             preprocessing: Preprocessing { mean: self.mean.clone(), std: self.std.clone() },
             classes: self.labels.clone(),
             calibration,
