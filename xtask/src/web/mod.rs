@@ -1,9 +1,10 @@
 //! `cargo xtask web`: the client of a browser and its page, as one folder that any server of files can serve.
 //!
-//! The module is built twice from one source: with the relaxed vectors of WebAssembly, and without any. The page takes the
-//! first one that the browser runs; both give the same bits.
+//! The module is built three times from one source: with the relaxed vectors of WebAssembly, with vectors, and without any. The
+//! worker takes the first one that the browser runs; all give the same bits.
 
 mod bindgen;
+mod paths;
 mod toolchain;
 
 use std::fs;
@@ -21,15 +22,16 @@ const PARTS: [&str; 2] = ["module", "page"];
 /// Most bytes of a module on its way to a browser.
 const LIMIT: u64 = 400_000;
 
-/// A build of the module: its file, and what the compiler is told beyond the usual.
+/// A build of the module: its file, and what it may use beyond the usual.
 struct Variant {
     name: &'static str,
-    flags: &'static str,
+    features: &'static str,
 }
 
-const VARIANTS: [Variant; 2] = [
-    Variant { name: "fhec_web_relaxed", flags: "-Ctarget-feature=+simd128,+relaxed-simd" },
-    Variant { name: "fhec_web", flags: "" },
+const VARIANTS: [Variant; 3] = [
+    Variant { name: "fhec_web_relaxed", features: "+simd128,+relaxed-simd" },
+    Variant { name: "fhec_web_simd", features: "+simd128" },
+    Variant { name: "fhec_web", features: "-simd128" },
 ];
 
 #[derive(Debug, Default, clap::Args)]
@@ -43,6 +45,9 @@ pub(crate) struct Args {
     /// Build fhe-serve with the page in it, too
     #[arg(long)]
     embed: bool,
+    /// Use Debian's compiler also where there is another
+    #[arg(long)]
+    debian: bool,
     /// Fail where the tools cannot be had, instead of skipping
     #[arg(long)]
     strict: bool,
@@ -50,8 +55,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
     let tools = lab::target().join("wasm-tools");
-    let found = Toolchain::find(&tools).and_then(|rust| Ok((rust, bindgen::find(&tools)?)));
-    let (toolchain, bindgen) = match found {
+    let toolchain = match Toolchain::find(&tools, args.debian) {
         Ok(found) => found,
         Err(why) if args.strict => return Err(io::Error::other(why)),
         Err(why) => {
@@ -60,6 +64,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
         }
     };
     println!("compiler: {toolchain}");
+    let bindgen = bindgen::build(&tools)?;
     let out = lab::target().join("web");
     // Nothing of an earlier build stays.
     let _ = fs::remove_dir_all(&out);
@@ -89,9 +94,11 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
 fn build(toolchain: &Toolchain, variant: &Variant) -> io::Result<PathBuf> {
     let target = lab::target().join("wasm");
     let folder = target.display().to_string();
-    let flags = format!("--cfg getrandom_backend=\"wasm_js\" {}", variant.flags);
+    let mut flags = paths::hidden()?;
+    flags.push("--cfg=getrandom_backend=\"wasm_js\"".to_owned());
+    flags.push(format!("-Ctarget-feature={}", variant.features));
     let mut env = toolchain.env();
-    env.push(("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS".to_owned(), flags.trim().to_owned()));
+    env.push((paths::FLAGS.to_owned(), flags.join(paths::SEPARATOR)));
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let args = ["build", "--locked", "--profile", "web", "-p", CRATE, "--lib", "--target", toolchain::TARGET];
     workspace::run("cargo", &[&args[..], &["--target-dir", &folder]].concat(), &env)?;
@@ -102,9 +109,7 @@ fn build(toolchain: &Toolchain, variant: &Variant) -> io::Result<PathBuf> {
 fn bind(bindgen: &Path, module: &Path, variant: &Variant, out: &Path) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let (to, from) = (folder.path().display().to_string(), module.display().to_string());
-    let args = ["--target", "web", "--remove-name-section", "--remove-producers-section"];
-    let names = ["--out-name", "fhec_web", "--out-dir", &to, &from];
-    workspace::run(&bindgen.display().to_string(), &[&args[..], &names].concat(), &[])?;
+    workspace::run(&bindgen.display().to_string(), &[&from, &to], &[])?;
     fs::copy(folder.path().join("fhec_web_bg.wasm"), out.join(format!("{}.wasm", variant.name)))?;
     for name in ["fhec_web.js", "fhec_web.d.ts"] {
         let (made, kept) = (fs::read(folder.path().join(name))?, out.join(name));

@@ -8,6 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::paths;
+
 /// What is built for.
 pub(super) const TARGET: &str = "wasm32-unknown-unknown";
 /// Debian's packages; versions must match each other, so they come from one place.
@@ -31,21 +33,14 @@ impl fmt::Display for Toolchain {
 }
 
 impl Toolchain {
-    /// The compiler that there is, or can be had.
-    pub(super) fn find(tools: &Path) -> Result<Self, String> {
-        let version = said("rustc", &["--version"])?;
-        let library = PathBuf::from(said("rustc", &["--print", "sysroot"])?).join("lib/rustlib").join(TARGET);
-        if library.join("lib").is_dir()
-            || (said("rustup", &["target", "add", TARGET]).is_ok() && library.is_dir())
-        {
-            return Ok(Self::Own(version));
+    /// The compiler that there is, or can be had; Debian's if that is asked for.
+    pub(super) fn find(tools: &Path, is_debian: bool) -> Result<Self, String> {
+        if !is_debian && has_target()? {
+            return Ok(Self::Own(said("rustc", &["--version"])?));
         }
         let folder = tools.join("debian");
-        debian(&folder).map_err(|why| {
-            format!(
-                "rustc has no {TARGET}, rustup cannot add it, and Debian's rustc-web cannot be had: {why}"
-            )
-        })?;
+        let tried = if is_debian { "" } else { "rustc has no wasm32, rustup cannot add it, and " };
+        debian(&folder).map_err(|why| format!("{tried}Debian's rustc-web cannot be had: {why}"))?;
         Ok(Self::Debian { folder, linker: linker()? })
     }
 
@@ -59,6 +54,13 @@ impl Toolchain {
             ],
         }
     }
+}
+
+/// Whether the usual compiler has the target, or rustup can add it.
+fn has_target() -> Result<bool, String> {
+    let library = PathBuf::from(said("rustc", &["--print", "sysroot"])?).join("lib/rustlib").join(TARGET);
+    let is_there = || library.join("lib").is_dir();
+    Ok(is_there() || (said("rustup", &["target", "add", TARGET]).is_ok() && is_there()))
 }
 
 /// What a command prints, if it succeeds.
@@ -154,12 +156,15 @@ fn build_library(folder: &Path, root: &Path) -> Result<(), String> {
     let target = seed.join("target").display().to_string();
     let args =
         ["build", "--release", "-Zbuild-std=std,panic_abort", "--target", TARGET, "--target-dir", &target];
+    let mut flags = paths::hidden().map_err(io)?;
+    flags.push(paths::replaced(root, "debian"));
     let built = Command::new("cargo")
         .args(args)
         .current_dir(&seed)
         .env("RUSTC", compiler(folder))
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker()?)
+        .env(paths::FLAGS, flags.join(paths::SEPARATOR))
         .env_remove("CARGO_TARGET_DIR")
         .status()
         .map_err(io)?;

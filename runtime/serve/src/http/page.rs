@@ -114,6 +114,7 @@ impl Page {
             file!("fhec_web.js"),
             file!("fhec_web.d.ts"),
             file!("fhec_web.wasm"),
+            file!("fhec_web_simd.wasm"),
             file!("fhec_web_relaxed.wasm"),
         ])
     }
