@@ -86,9 +86,9 @@ async function choose(program, { key, where } = {}) {
   }
   const { facts } = client;
   const shape = `${facts.channels > 1 ? `${facts.channels}×` : ""}${facts.height}×${facts.width}`;
-  at("facts").textContent =
-    `takes ${shape} pixels, ${facts.labels.length} classes · ring of degree 2^${facts.logN} · ` +
-    `about ${facts.predictedSeconds.toPrecision(2)} s on the server`;
+  const power = Object.assign(document.createElement("sup"), { textContent: facts.logN });
+  const time = `about ${facts.predictedSeconds.toPrecision(2)} s on the server`;
+  at("facts").replaceChildren(`takes ${shape} pixels, ${facts.labels.length} classes · ring of degree 2`, power, ` · ${time}`);
   at("key-id").textContent = facts.key.slice(0, 16);
   document.querySelector(`input[name=storage][value=${facts.wasKept ? "indexeddb" : (where ?? "memory")}]`).checked = true;
   drawing.shape = facts;
@@ -159,6 +159,8 @@ async function evaluate(signal) {
   step.end();
   pending = null;
   showAnswer(at("answer"), at("scores"), at("doubts"), client.facts, answer);
+  // On a phone it may be below the screen.
+  at("answer").scrollIntoView({ block: "nearest" });
 }
 
 async function keepKey() {

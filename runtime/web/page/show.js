@@ -60,7 +60,7 @@ export function showAnswer(output, list, doubts, { labels }, answer) {
     const meter = element("meter");
     [meter.min, meter.max, meter.value] = [low, high > low ? high : low + 1, answer.scores[i]];
     meter.setAttribute("aria-hidden", "true");
-    row.append(element("span", "name", labels[i]), meter, element("span", "value", answer.scores[i].toFixed(digits)));
+    row.append(element("span", "name", labels[i]), meter, element("span", "value", answer.scores[i].toFixed(digits).replace("-", "−")));
     return row;
   });
   list.replaceChildren(...rows);
@@ -86,34 +86,29 @@ export class Steps {
   }
 
   begin(name) {
-    const [row, note, time] = [element("li"), element("span", "note"), element("span", "time")];
+    const [row, middle, note, time] = [element("li"), element("span", "middle"), element("span", "note"), element("span", "time")];
     const bar = element("progress");
     bar.setAttribute("aria-label", name);
-    row.append(element("span", "mark"), element("span", "name", name), bar, time);
+    // What changes all the time is not read out.
+    for (const changing of [note, time]) changing.setAttribute("aria-live", "off");
+    middle.append(bar, note);
+    row.append(element("span", "mark"), element("span", "name", name), middle, time);
     row.dataset.step = name;
     this.#list.append(row);
     const began = performance.now();
     const timer = setInterval(() => (time.textContent = duration(performance.now() - began)), 100);
-    const close = (className, words = "") => {
+    const close = (className, words) => {
       clearInterval(timer);
       row.className = className;
       const elapsed = performance.now() - began;
-      [row.dataset.ms, time.textContent] = [elapsed.toFixed(2), duration(elapsed)];
-      note.textContent = words;
-      bar.replaceWith(note);
+      [row.dataset.ms, time.textContent, note.textContent] = [elapsed.toFixed(2), duration(elapsed), words];
+      bar.remove();
       this.#open = null;
     };
     this.#open = {
-      set: (part, words) => {
-        bar.value = part;
-        bar.title = words;
-        row.querySelector(".name").textContent = words ? `${name}: ${words}` : name;
-      },
-      end: (words) => {
-        row.querySelector(".name").textContent = name;
-        close("done", words);
-      },
-      fail: () => close("failed"),
+      set: (part, words) => ([bar.value, note.textContent] = [part, words]),
+      end: (words = "") => close("done", words),
+      fail: () => close("failed", ""),
     };
     return this.#open;
   }
