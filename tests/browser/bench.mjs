@@ -1,108 +1,77 @@
-// Times of the client: keys, encryption, decryption, memory. Settings: `page`; `folder` with `program.fhebc` and `program.fhei`;
-// `binaries`; `runs`; `plain`, for the module without vectors. Prints one line of JSON.
+// Times of the client against a running `fhe-serve`: keys, encryption, decryption, memory. Settings: those of service.mjs, with
+// `program.fhebc` in `folder`; `module`, which of the client's; `runs`, questions that are asked. Prints one line of JSON.
 
-import { createServer } from "node:http";
-import { createWriteStream, readFileSync, writeFileSync } from "node:fs";
-import { extname, join } from "node:path";
+import { open, settings, start, withModule } from "./lib.mjs";
+import { Service } from "./service.mjs";
 
-import { open, settings, start } from "./lib.mjs";
-import { at, run } from "./service.mjs";
-
-const KINDS = { ".js": "text/javascript", ".wasm": "application/wasm", ".html": "text/html" };
-const KEYS = /^\/v1\/programs\/[0-9a-f]+\/keys\//;
-
-// A server that takes keys and checks nothing, so that nothing but the client is measured.
-let received = 0;
-const file = createWriteStream(at("bench.evk"));
-const server = createServer((request, response) => {
-  const url = request.url.split("?")[0];
-  if (KEYS.test(url)) {
-    const total = Number(request.headers["content-range"]?.split("/")[1] ?? settings.total ?? 0);
-    request.on("data", (bytes) => {
-      received += bytes.length;
-      file.write(bytes);
-    });
-    return void request.on("end", () => {
-      const state = received > 0 && received === settings.total ? "ready" : "uploading";
-      response.setHeader("Content-Type", "application/json");
-      response.statusCode = received === 0 ? 404 : 200;
-      const none = { code: "no-such-keys", message: "none" };
-      response.end(JSON.stringify(received === 0 ? none : { state, received_bytes: received, total_bytes: total }));
-    });
-  }
-  const name = url === "/" ? "bench.html" : url.slice(1);
-  const ours = { "bench.html": () => "<!doctype html><link rel=icon href=icon.svg>", interface: () => readFileSync(at("program.fhei")) };
-  const body = ours[name]?.() ?? (name === "result" ? readFileSync(at("bench-result.ct")) : null);
-  response.setHeader("Content-Type", KINDS[extname(name)] ?? "application/octet-stream");
-  response.end(body ?? readFileSync(join(settings.page, name)));
-});
-await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-const url = `http://127.0.0.1:${server.address().port}`;
-
+const service = await Service.start(["program.fhebc"], { store: `bench-${settings.module}` });
 const browser = await start();
 const { page, context } = await open(browser);
+await withModule(context, settings.module);
 const session = await browser.newBrowserCDPSession();
 /** Processor time of the page and its worker so far, in ms: what counts on a machine that others use. */
 const processor = async () => {
   const { processInfo } = await session.send("SystemInfo.getProcessInfo");
   return processInfo.filter(({ type }) => type === "renderer").reduce((sum, { cpuTime }) => sum + cpuTime * 1000, 0);
 };
-if (settings.plain) {
-  await context.route("**/worker.js", async (route) => {
-    const text = await (await route.fetch()).text();
-    await route.fulfill({ contentType: "text/javascript", body: text.replace("WebAssembly.validate(RELAXED)", "false") });
-  });
-}
-await page.goto(url);
-const made = await page.evaluate(async (runs) => {
+await page.goto(`${service.url}/`);
+await page.waitForFunction(() => document.getElementById("once").textContent !== "");
+
+const facts = await page.evaluate(async () => {
   const { Client } = await import("./client.js");
-  const bytes = new Uint8Array(await (await fetch("interface")).arrayBuffer());
-  let began = performance.now();
-  window.client = await Client.create(bytes);
-  const create = performance.now() - began;
-  const { facts } = window.client;
-  const times = [];
-  // The fastest of several is what the machine can do while others use it, too.
-  for (let i = 0; i < runs; i += 1) {
-    const pixels = new Uint8Array(facts.channels * facts.height * facts.width).map((_, k) => (k * 31 + i) % 256);
-    began = performance.now();
-    window.input = await window.client.encrypt(pixels);
-    times.push(performance.now() - began);
-  }
-  return { facts, create, encrypt: times, input: [...window.input] };
-}, settings.runs ?? 10);
-settings.total = made.facts.keyFileBytes;
-const before = await processor();
-const keys = await page.evaluate(async (url) => {
   const began = performance.now();
-  await window.client.uploadKeys(url);
-  return [performance.now() - began, await window.client.memoryBytes()];
-}, url);
-const keysProcessor = (await processor()) - before;
-await new Promise((resolve) => file.end(resolve));
-writeFileSync(at("bench.ct"), Uint8Array.from(made.input));
-run("fhe-run", "eval", "program.fhebc", "bench.ct", "--eval-keys", "bench.evk", "-o", "bench-result.ct");
-// Every result is decrypted once, so a time is that of one; the first of all is slower, as the browser compiles.
-const decrypt = await page.evaluate(async () => {
-  const bytes = new Uint8Array(await (await fetch("result")).arrayBuffer());
-  const began = performance.now();
-  await window.client.decrypt(bytes);
-  return performance.now() - began;
+  window.client = await Client.connect("/");
+  return { ...window.client.facts, createMs: performance.now() - began };
 });
-const median = (times) => times.toSorted((a, b) => a - b)[times.length >> 1];
+const before = await processor();
+// Sent: the server has the last byte. Done: it has checked them all.
+const keys = await page.evaluate(async () => {
+  const began = performance.now();
+  let sent = 0;
+  await window.client.uploadKeys("/", ({ sentBytes, totalBytes }) => {
+    if (sentBytes === totalBytes && sent === 0) sent = performance.now() - began;
+  });
+  return { sent, done: performance.now() - began, memory: await window.client.memoryBytes() };
+});
+const keysProcessor = (await processor()) - before;
+const times = await page.evaluate(async (runs) => {
+  const { client } = window;
+  const { channels, height, width } = client.facts;
+  const times = { encrypt: [], evaluate: [], decrypt: [] };
+  const timed = async (name, call) => {
+    const began = performance.now();
+    const value = await call();
+    times[name].push(performance.now() - began);
+    return value;
+  };
+  for (let i = 0; i < runs; i += 1) {
+    const pixels = new Uint8Array(channels * height * width).map((_, k) => (k * 31 + i) % 256);
+    const input = await timed("encrypt", () => client.encrypt(pixels));
+    const result = await timed("evaluate", () => client.evaluate("/", input));
+    await timed("decrypt", () => client.decrypt(result));
+  }
+  return { ...times, memory: await client.memoryBytes() };
+}, settings.runs ?? 5);
+
+const round = (ms) => Number(ms.toFixed(1));
+const median = (list) => round(list.toSorted((a, b) => a - b)[list.length >> 1]);
+/** The first is slower than the others: the browser compiles meanwhile. */
+const told = (list) => ({ first: round(list[0]), median: median(list), most: round(Math.max(...list)) });
 const result = {
-  engine: made.facts.engine,
-  logN: made.facts.logN,
-  keys: made.facts.keys,
-  keyFileBytes: made.facts.keyFileBytes,
-  createMs: made.create,
-  keysMs: keys[0],
-  keysProcessorMs: keysProcessor,
-  memoryBytes: keys[1],
-  encryptMs: median(made.encrypt),
-  encryptFastestMs: Math.min(...made.encrypt),
-  decryptMs: decrypt,
+  module: settings.module,
+  engine: facts.engine,
+  logN: facts.logN,
+  keys: facts.keys,
+  keyFileBytes: facts.keyFileBytes,
+  createMs: round(facts.createMs),
+  keysSentMs: round(keys.sent),
+  keysCheckedMs: round(keys.done),
+  keysProcessorMs: round(keysProcessor),
+  memoryBytes: Math.max(keys.memory, times.memory),
+  encryptMs: told(times.encrypt),
+  evaluateMs: told(times.evaluate),
+  decryptMs: told(times.decrypt),
 };
 console.log(JSON.stringify(result));
 await browser.close();
-server.close();
+await service.kill();

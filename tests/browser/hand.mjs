@@ -73,15 +73,21 @@ export async function draw(page, { width, height, pixels }) {
   }
 }
 
-/** The pixels that the page encrypts. */
-export async function seen(page) {
-  const [width, height, data] = await page.evaluate(() => {
-    const canvas = document.getElementById("seen");
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    return [canvas.width, canvas.height, [...data].filter((_, i) => i % 4 === 0)];
-  });
+/** The pixels of a gray canvas, read from a copy: the page's own has no need to be read fast. */
+export async function grayOf(page, id) {
+  const [width, height, data] = await page.evaluate((id) => {
+    const canvas = document.getElementById(id);
+    const { width, height } = canvas;
+    const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, width, height);
+    return [width, height, [...data].filter((_, i) => i % 4 === 0)];
+  }, id);
   return { width, height, pixels: Uint8Array.from(data) };
 }
+
+/** The pixels that the page encrypts. */
+export const seen = (page) => grayOf(page, "seen");
 
 /** Waits until a question is answered or refused, and says what the page says. */
 export async function ended(page) {

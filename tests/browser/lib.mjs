@@ -37,3 +37,16 @@ export const fits = (page) => page.evaluate(() => document.documentElement.scrol
 
 /** The color of the paper. */
 export const paper = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+
+/** The modules of the client, from the fastest on. */
+export const MODULES = ["fhec_web_relaxed.wasm", "fhec_web_simd.wasm", "fhec_web.wasm"];
+
+/** Has pages of a context load a module as if the browser knew no better one. */
+export function withModule(context, module) {
+  return context.route("**/worker.js", async (route) => {
+    const text = await (await route.fetch()).text();
+    const changed = text.replace(/MODULES\.find\(.*?\) \?\? /, `["${module}"] ?? `);
+    if (changed === text) throw new Error("worker.js has changed: it loads what it likes");
+    await route.fulfill({ contentType: "text/javascript", body: changed });
+  });
+}

@@ -7,6 +7,9 @@ use fhec_tests::browser::{Browser, root, skip};
 use fhec_web::Client;
 use serde_json::{Value, json};
 
+/// The modules of the client, from the fastest on.
+const MODULES: [&str; 3] = ["fhec_web_relaxed.wasm", "fhec_web_simd.wasm", "fhec_web.wasm"];
+
 /// The page, if it was built.
 fn page() -> Option<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
@@ -32,12 +35,16 @@ fn settings(folder: &Path, page: &Path) -> Value {
     json!({ "folder": folder, "page": page, "binaries": binaries, "digits": digits })
 }
 
-/// The evaluation keys of the key that the page exported, made here.
-fn native_keys(folder: &Path) -> Vec<u8> {
-    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
-    let client = Client::new(&read("lenet.fhei"), Some(&read("page.key")), false).unwrap();
+/// Asserts that files of evaluation keys have the bytes that the secret key of a file gives here.
+fn assert_native(folder: &Path, key: &str, made: &[impl AsRef<Path>]) {
+    let read = |name: &Path| std::fs::read(folder.join(name)).unwrap();
+    let client = Client::new(&read(Path::new("lenet.fhei")), Some(&read(Path::new(key))), false).unwrap();
     let mut stream = client.evaluation_keys().unwrap();
-    std::iter::from_fn(|| stream.next_bytes().unwrap()).flatten().collect()
+    let native: Vec<u8> = std::iter::from_fn(|| stream.next_bytes().unwrap()).flatten().collect();
+    for name in made {
+        let name = name.as_ref();
+        assert!(read(name) == native, "{} has other bytes than the keys that are made here", name.display());
+    }
 }
 
 #[test]
@@ -55,18 +62,44 @@ fn a_person_asks_with_the_page() {
     let (Some(browser), Some(page)) = (Browser::required(), page()) else { return };
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), "lenet-mnist-0.onnx", "lenet", "");
-    build(folder.path(), "lenet-mnist-1.onnx", "other", "");
-    build(folder.path(), "lenet-mnist-0.onnx", "toy", "--toy");
     browser.run("page.mjs", &settings(folder.path(), &page));
-    // The same bits from both modules and from here.
-    let native = native_keys(folder.path());
-    for name in ["page.evk", "plain.evk"] {
-        let made = std::fs::read(folder.path().join(name)).unwrap();
-        assert!(made == native, "{name} has other bytes than the keys that are made here");
-    }
+    assert_native(folder.path(), "page.key", &["page.evk"]);
 }
 
-/// `FHE_BENCH_PROGRAM` names another program than the LeNet.
+#[test]
+#[ignore = "needs Chromium and `cargo xtask web`; run with cargo xtask slow"]
+fn the_page_of_the_document_works_as_it_is_written() {
+    let (Some(browser), Some(page)) = (Browser::required(), page()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), "lenet-mnist-0.onnx", "lenet", "");
+    let mut settings = settings(folder.path(), &page);
+    settings["example"] = json!(root().join("docs/browser.md").canonicalize().unwrap());
+    browser.run("embed.mjs", &settings);
+}
+
+#[test]
+#[ignore = "needs Chromium and `cargo xtask web`; run with cargo xtask slow"]
+fn what_breaks_is_told_and_what_is_hostile_is_refused() {
+    let (Some(browser), Some(page)) = (Browser::required(), page()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), "lenet-mnist-0.onnx", "lenet", "");
+    build(folder.path(), "lenet-mnist-1.onnx", "other", "");
+    build(folder.path(), "lenet-mnist-0.onnx", "toy", "--toy");
+    browser.run("trouble.mjs", &settings(folder.path(), &page));
+}
+
+#[test]
+#[ignore = "needs Chromium and `cargo xtask web`; run with cargo xtask slow"]
+fn all_modules_give_the_same_bits() {
+    let (Some(browser), Some(page)) = (Browser::required(), page()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), "lenet-mnist-0.onnx", "lenet", "");
+    browser.run("modules.mjs", &settings(folder.path(), &page));
+    let files: Vec<_> = MODULES.iter().chain(&["preferred"]).map(|module| format!("{module}.evk")).collect();
+    assert_native(folder.path(), "module.key", &files);
+}
+
+/// `FHE_BENCH_PROGRAM` names another program than the LeNet, `FHE_BENCH_MODULE` a part of the name of the modules to try.
 #[test]
 #[ignore = "measures: FHE_BENCH_PROGRAM=r20.fhebc cargo test --release --workspace --test page_browser -- --ignored --nocapture bench"]
 fn bench_of_the_client() {
@@ -76,12 +109,13 @@ fn bench_of_the_client() {
         None => build(folder.path(), "lenet-mnist-0.onnx", "program", ""),
         Some(program) => {
             std::fs::copy(root().join(program), folder.path().join("program.fhebc")).unwrap();
-            succeed(folder.path(), "fhec interface program.fhebc -o program.fhei");
         }
     }
-    for is_plain in [false, true] {
+    let wanted = std::env::var("FHE_BENCH_MODULE").unwrap_or_default();
+    for module in MODULES.into_iter().filter(|module| module.contains(&wanted)) {
         let mut settings = settings(folder.path(), &page);
-        settings["plain"] = is_plain.into();
+        settings["module"] = module.into();
+        settings["memory"] = "8GiB".into();
         browser.run("bench.mjs", &settings);
     }
 }
