@@ -28,6 +28,15 @@ async function look(window) {
   await holds("no figure is cut off", () =>
     [...document.querySelectorAll(".figure dd")].every((f) => f.scrollWidth <= f.clientWidth + 1),
   );
+  await holds("no cell of the figures is empty", () => {
+    const columns = getComputedStyle(document.querySelector(".figures")).gridTemplateColumns.split(" ").length;
+    return document.querySelectorAll(".figure").length % columns === 0;
+  });
+  await holds("the drawing fills its frame", () => {
+    const svg = document.querySelector(".stage:not([hidden]) svg.graph");
+    const [frame, scene] = [svg.getBoundingClientRect(), svg.querySelector(".scene").getBoundingClientRect()];
+    return scene.height > 0.5 * frame.height;
+  });
   await holds("levels are numbers, and bars only where they have room", () =>
     [...document.querySelectorAll("td.bar")].every((b) => b.offsetWidth === 0 || b.offsetWidth > 100),
   );

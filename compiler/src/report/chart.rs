@@ -17,6 +17,10 @@ const LEFT: f64 = 76.0;
 const RIGHT: f64 = 128.0;
 /// Width that few layers share.
 const PLOT: f64 = 940.0;
+/// Widest column.
+const COLUMN: f64 = 120.0;
+/// Width that the titles of the panels need.
+const TITLES: f64 = 780.0;
 /// Height of a panel.
 const PANEL: f64 = 92.0;
 /// Room between panels, with the title of the lower one.
@@ -24,14 +28,14 @@ const GAP: f64 = 48.0;
 
 /// The charts of a program.
 pub(super) fn svg(program: &CheckedProgram, layers: &[Layer], measured: Option<&Measured>) -> String {
-    let column = (PLOT / layers.len().max(1) as f64).clamp(10.0, 64.0);
+    let column = (PLOT / layers.len().max(1) as f64).clamp(10.0, COLUMN);
     let mut chart = Chart { out: String::new(), column, n: layers.len(), y: GAP };
     chart.stairs(program, layers);
     chart.time(layers, measured);
     chart.memory(layers, measured, program.spec().prediction.key_bytes);
     chart.slots(layers);
     chart.noise(layers);
-    let (width, height) = (LEFT + chart.plot() + RIGHT, chart.y - GAP + 18.0);
+    let (width, height) = (LEFT + (chart.plot() + RIGHT).max(TITLES), chart.y - GAP + 18.0);
     let mut hits = String::new();
     for (i, layer) in layers.iter().enumerate() {
         let tip = program_drawing::tip(layer, measured).attribute();

@@ -128,9 +128,9 @@ fn breaks(drawing: &Drawing, lanes: &Lanes, n_columns: usize) -> Vec<usize> {
     let mut found = vec![0];
     for index in 1..n_columns {
         let ideal = size * index as f64;
-        let reach = size / 3.0;
-        let candidates =
-            ((ideal - reach).ceil() as usize).max(found[index - 1] + 1)..=(ideal + reach) as usize;
+        let (reach, nearest) = (size / 3.0, ideal.round() as usize);
+        let first = ((ideal - reach).ceil() as usize).min(nearest).max(found[index - 1] + 1);
+        let candidates = first..=((ideal + reach) as usize).max(nearest);
         let cost =
             |rank: &usize| (alive[*rank], arrows[*rank], ((*rank as f64 - ideal).abs() * 16.0) as usize);
         match candidates.filter(|&rank| rank < lanes.n_ranks).min_by_key(cost) {
@@ -164,6 +164,18 @@ mod tests {
             }
         }
         assert!(columns.width / columns.height < 4.0);
+    }
+
+    #[test]
+    fn columns_of_a_chain_are_about_as_long_as_each_other() {
+        for n in 1..=40 {
+            let chain: Vec<(usize, usize)> = (1..n).map(|i| (i - 1, i)).collect();
+            let drawing = drawing(n, &chain);
+            let columns = Columns::new(&drawing, &Lanes::new(&drawing)).columns;
+            let lengths: Vec<usize> = columns.iter().map(|c| c.ranks.1 - c.ranks.0).collect();
+            let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
+            assert!(most - least <= 1, "{n} boxes in columns of {lengths:?}");
+        }
     }
 
     #[test]

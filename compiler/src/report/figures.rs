@@ -77,31 +77,31 @@ fn time(estimate: &Estimate, measured: Option<&Measured>) -> Figure {
             figure("Time, measured", units::seconds(m.total_seconds), format!("{predicted}{runs}"))
         }
         None => figure(
-            "An image takes about",
+            "Time per image",
             units::seconds(estimate.seconds(cores, false)),
-            format!("on {on}; {} the first time; predicted", units::seconds(estimate.seconds(cores, true))),
+            format!("predicted on {on}; {} the first time", units::seconds(estimate.seconds(cores, true))),
         ),
     }
 }
 
 fn upload_once(estimate: &Estimate) -> Figure {
     let remark = "evaluation keys, once per client".to_owned();
-    figure("A client uploads", units::bytes(estimate.upload_once_bytes), remark)
+    figure("Upload per client", units::bytes(estimate.upload_once_bytes), remark)
 }
 
 fn upload(estimate: &Estimate) -> Figure {
     let remark = format!("encrypted; {} come back", units::bytes(estimate.download_bytes));
-    figure("Each image takes", units::bytes(estimate.upload_bytes), remark)
+    figure("Upload per image", units::bytes(estimate.upload_bytes), remark)
 }
 
 fn memory(program: &CheckedProgram, estimate: &Estimate) -> Figure {
     let prediction = &program.spec().prediction;
     let remark = format!(
-        "of the server at least, {} to be fast; {} of it are keys",
+        "at least, {} to be fast; {} of it are keys",
         units::bytes(estimate.memory_bytes),
         units::bytes(prediction.key_bytes),
     );
-    figure("Memory", units::bytes(estimate.least_memory_bytes), remark)
+    figure("Server memory", units::bytes(estimate.least_memory_bytes), remark)
 }
 
 /// What noise does to the classes of the calibration inputs, and the room above them.
