@@ -8,8 +8,6 @@ const { width, height } = settings;
 const browser = await start();
 const { page } = await open(browser, { viewport: { width, height } });
 await page.goto(pathToFileURL(settings.page).href);
-// The table of passes is left out of the picture, so that the drawing and the charts are in it.
-await page.evaluate(() => document.querySelectorAll("#levels .scroll")[1].remove());
 const bottom = await page.evaluate(
   () => document.querySelector("#layers details").getBoundingClientRect().top + scrollY,
 );

@@ -8,6 +8,8 @@ use super::edges::{above, routes};
 use super::html::{escape, shortened, with_powers_drawn};
 use super::lanes::Lanes;
 
+/// Pixels for a unit of a drawing of few boxes, at most.
+const LARGEST: f64 = 1.3;
 /// Characters of a label and its mark that fit a box.
 const LABEL: usize = 17;
 /// Characters of the line below that fit a box.
@@ -18,9 +20,11 @@ pub(super) fn svg(drawing: &Drawing, title: &str) -> String {
     let lanes = Lanes::new(drawing);
     let columns = Columns::new(drawing, &lanes);
     let mut out = format!(
-        "<svg class=\"graph\" viewBox=\"0 0 {:.0} {:.0}\" role=\"img\" aria-label=\"{}\" tabindex=\"0\"><g class=\"scene\">\n",
+        "<svg class=\"graph\" viewBox=\"0 0 {:.0} {:.0}\" style=\"--full: {:.0}px\" role=\"img\" aria-label=\"{}\" \
+         tabindex=\"0\"><g class=\"scene\">\n",
         columns.width,
         columns.height,
+        LARGEST * columns.height,
         escape(title),
     );
     for (path, &(_, to)) in routes(drawing, &lanes, &columns).iter().zip(&drawing.edges) {

@@ -101,6 +101,7 @@
   function legible(svg) {
     const seen = views.has(svg);
     if (seen || unit(svg) < 2) return;
+    svg.classList.add("large");
     look(svg, [view(svg).home[0], view(svg).home[1], svg.clientWidth * 1.3, svg.clientHeight * 1.3]);
   }
 

@@ -48,16 +48,14 @@ pub(crate) struct Args {
     /// Use Debian's compiler also where there is another
     #[arg(long)]
     debian: bool,
-    /// Fail where the tools cannot be had, instead of skipping
-    #[arg(long)]
-    strict: bool,
 }
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
-    let tools = lab::target().join("wasm-tools");
+    let (tools, out) = (lab::target().join("wasm-tools"), lab::target().join("web"));
+    // Nothing of an earlier build stays.
+    let _ = fs::remove_dir_all(&out);
     let toolchain = match Toolchain::find(&tools, args.debian) {
         Ok(found) => found,
-        Err(why) if args.strict => return Err(io::Error::other(why)),
         Err(why) => {
             println!("SKIPPED: the client of a browser was not built: {why}");
             return Ok(());
@@ -65,9 +63,6 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     };
     println!("compiler: {toolchain}");
     let bindgen = bindgen::build(&tools)?;
-    let out = lab::target().join("web");
-    // Nothing of an earlier build stays.
-    let _ = fs::remove_dir_all(&out);
     fs::create_dir_all(&out)?;
     for variant in &VARIANTS {
         let module = build(&toolchain, variant)?;
