@@ -31,8 +31,13 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("fhe-fixed-seeds", &["fhe-secret"]),
     ("fhec-web", &["fhe-bytecode", "fhe-ckks", "fhe-client", "fhe-files", "fhe-secret"]),
     ("fhec-ir", &[]),
+    ("fhec-onnx", &[]),
     ("fhec-passes", &["fhec-ir"]),
-    ("fhec", &["fhe-bytecode", "fhe-diagnostics", "fhe-host", "fhe-input", "fhec-ir", "fhec-passes"]),
+    (
+        "fhec",
+        &["fhe-bytecode", "fhe-diagnostics", "fhe-host", "fhe-input", "fhec-ir", "fhec-onnx", "fhec-passes"],
+    ),
+    ("fhec-oracle", &["fhe-bytecode", "fhec"]),
     (
         "fhec-python",
         &[
@@ -49,7 +54,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "fhec",
         ],
     ),
-    ("fhec-command", &["fhe-bytecode", "fhe-machine", "fhe-runtime", "fhe-secret", "fhec"]),
+    ("fhec-command", &["fhe-bytecode", "fhe-machine", "fhe-runtime", "fhe-secret", "fhec", "fhec-oracle"]),
     ("xtask", &[]),
 ];
 

@@ -9,11 +9,8 @@
 //! assert!(!bytes.is_empty());
 //! ```
 
+use fhec_onnx::{self as pb, AttributeType, DataType, Dimension, DimensionValue, TensorType, TypeValue};
 use prost::Message;
-use tract_onnx::pb;
-use tract_onnx::pb::attribute_proto::AttributeType;
-use tract_onnx::pb::tensor_proto::DataType;
-use tract_onnx::pb::tensor_shape_proto::{Dimension, dimension};
 
 /// One attribute of a node, by value.
 #[derive(Clone, Debug)]
@@ -152,19 +149,16 @@ fn attribute(name: &str, value: &Attr) -> pb::AttributeProto {
 fn value_info(name: &str, dims: &[Option<i64>]) -> pb::ValueInfoProto {
     let dim = dims.iter().map(|d| {
         let value = match d {
-            Some(v) => dimension::Value::DimValue(*v),
-            None => dimension::Value::DimParam("batch".into()),
+            Some(v) => DimensionValue::DimValue(*v),
+            None => DimensionValue::DimParam("batch".into()),
         };
         Dimension { value: Some(value), ..Default::default() }
     });
     let shape = pb::TensorShapeProto { dim: dim.collect() };
-    let tensor = pb::type_proto::Tensor { elem_type: DataType::Float as i32, shape: Some(shape) };
+    let tensor = TensorType { elem_type: DataType::Float as i32, shape: Some(shape) };
     pb::ValueInfoProto {
         name: name.into(),
-        r#type: Some(pb::TypeProto {
-            value: Some(pb::type_proto::Value::TensorType(tensor)),
-            ..Default::default()
-        }),
+        r#type: Some(pb::TypeProto { value: Some(TypeValue::TensorType(tensor)), ..Default::default() }),
         ..Default::default()
     }
 }

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use fhec::diagnostics::{Diagnostic, Words};
 use fhec::fit::FitSpec;
-use fhec::import::{ImportOptions, Imported, Oracle, import_file};
+use fhec::import::{ImportOptions, Imported, import_file};
 use fhec::levels::{LevelsOptions, agreement, analyze};
 use fhec_ir::{MemberIdx, evaluate};
+use fhec_oracle::Oracle;
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../onnx-models/exporters").join(name)

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use fhec::diagnostics::{Diagnostic, Words};
 use fhec::import::{ImportError, ImportOptions, Imported, import_bytes, import_file};
+use fhec_onnx::ModelProto;
 use fhec_tests::models::specimen::specimen;
 use fhec_tests::onnx::OnnxWriter;
 use prost::Message;
-use tract_onnx::pb::ModelProto;
 
 /// The longest any small file may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -227,11 +227,11 @@ fn many_inputs_and_outputs_take_no_square_of_the_time() {
     let graph = proto.graph.as_mut().expect("a graph");
     let ends = outputs[1..]
         .iter()
-        .map(|name| tract_onnx::pb::ValueInfoProto { name: name.clone(), ..graph.output[0].clone() });
+        .map(|name| fhec_onnx::ValueInfoProto { name: name.clone(), ..graph.output[0].clone() });
     let ends: Vec<_> = ends.collect();
     graph.output.extend(ends);
     for i in 0..50_000 {
-        let input = tract_onnx::pb::ValueInfoProto { name: format!("x{i}"), ..graph.input[0].clone() };
+        let input = fhec_onnx::ValueInfoProto { name: format!("x{i}"), ..graph.input[0].clone() };
         graph.input.push(input);
     }
     survive(&proto.encode_to_vec(), "many inputs and outputs");
@@ -240,7 +240,7 @@ fn many_inputs_and_outputs_take_no_square_of_the_time() {
 #[test]
 fn names_reach_a_message_without_control_characters() {
     let hostile = "evil\u{1b}]0;title\u{7}\u{202e}\n";
-    let proto = |change: &dyn Fn(&mut tract_onnx::pb::GraphProto)| {
+    let proto = |change: &dyn Fn(&mut fhec_onnx::GraphProto)| {
         let mut proto = ModelProto::decode(&specimen()[..]).expect("a sound model");
         change(proto.graph.as_mut().expect("a graph"));
         proto.encode_to_vec()
@@ -257,11 +257,11 @@ fn names_reach_a_message_without_control_characters() {
         proto(&|g| {
             g.initializer[0].data_location = Some(1);
             let entry =
-                |key: &str| tract_onnx::pb::StringStringEntryProto { key: key.into(), value: hostile.into() };
+                |key: &str| fhec_onnx::StringStringEntryProto { key: key.into(), value: hostile.into() };
             g.initializer[0].external_data = vec![entry("location")];
         }),
         proto(&|g| {
-            let text = |name: &str| tract_onnx::pb::AttributeProto {
+            let text = |name: &str| fhec_onnx::AttributeProto {
                 name: name.into(),
                 r#type: 3,
                 s: hostile.into(),
@@ -292,7 +292,7 @@ fn long_chains_are_fine() {
 
 #[test]
 fn external_data_stays_in_the_models_folder() {
-    use tract_onnx::pb::StringStringEntryProto;
+    use fhec_onnx::StringStringEntryProto;
     let folder = tempfile::tempdir().expect("a folder");
     let outside = folder.path().join("w.bin");
     std::fs::write(&outside, [0_u8; 288]).expect("a file");

@@ -1,7 +1,8 @@
 //! The level table, from generated ONNX files, by running the passes.
 
-use fhec::import::{ImportOptions, Oracle, import_bytes};
+use fhec::import::{ImportOptions, import_bytes};
 use fhec::levels::{LevelsOptions, ModelLevels, agreement, analyze};
+use fhec_oracle::Oracle;
 use fhec_tests::models::{Network, Shortcut, Spec, generate};
 
 /// Narrow networks have the structure of the full ones, and so their levels.

@@ -12,8 +12,8 @@ use crate::workspace;
 const MODEL: &str = "onnx-models/lenet-mnist-0.onnx";
 const PROGRAM: &str = "target/demo/lenet-mnist.fhebc";
 
-/// Processor time of building both commands from nothing, most of it for the reader of ONNX files.
-const PROCESSOR_MINUTES: usize = 17;
+/// Processor time of building both commands from nothing.
+const PROCESSOR_MINUTES: usize = 7;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

@@ -12,8 +12,15 @@ use fhe_secret::SeedSource;
 use fhec::{RehearsalError, Rehearse};
 
 fn main() -> std::process::ExitCode {
-    fhec::cli::main(&ThrowAwayKeys)
+    fhec::cli::main(&ThrowAwayKeys, ORIGINAL)
 }
+
+/// Evaluates models as they were exported.
+#[cfg(feature = "oracle")]
+const ORIGINAL: Option<fhec::levels::OpenOriginal> =
+    Some(|path, imported| Ok(Box::new(fhec_oracle::Oracle::from_file(path, imported)?)));
+#[cfg(not(feature = "oracle"))]
+const ORIGINAL: Option<fhec::levels::OpenOriginal> = None;
 
 /// Evaluates under keys that nobody keeps.
 struct ThrowAwayKeys;

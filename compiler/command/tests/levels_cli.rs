@@ -81,6 +81,16 @@ fn the_graph_prints_and_stops_after_any_pass() {
     assert!(text.contains(&format!("lenet.onnx after {first}:")) && text.contains("= conv2d"), "{text}");
 }
 
+#[cfg(not(feature = "oracle"))]
+#[test]
+fn verify_without_the_oracle_is_refused_with_the_way_to_have_it() {
+    let folder = folder_with_models();
+    let output = fhec(folder.path(), &["levels", "--verify", "lenet.onnx"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stderr(&output).contains("--features oracle"), "{}", stderr(&output));
+}
+
+#[cfg(feature = "oracle")]
 #[test]
 fn verify_compares_with_the_original_model() {
     let folder = folder_with_models();

@@ -10,10 +10,10 @@ use super::output::print;
 use super::{Outcome, relu};
 use crate::diagnostics::{Diagnostic, Kind, Words};
 use crate::fit::FitSpec;
-use crate::import::{ImportOptions, Imported, Oracle, import_file};
+use crate::import::{ImportOptions, Imported, import_file};
 use crate::levels::{
-    Agreement, Format, LevelsOptions, ModelCost, ModelLevels, Shown, agreement, analyze, pass_list, render,
-    with_degree,
+    Agreement, Format, LevelsOptions, ModelCost, ModelLevels, OpenOriginal, Shown, agreement, analyze,
+    pass_list, render, with_degree,
 };
 use crate::report::{BuildReport, Estimate};
 use crate::{Model, Request, compile};
@@ -28,7 +28,7 @@ const VERIFY_INPUTS: usize = 5;
   fhec levels --format json vgg16.onnx resnet20.onnx
   fhec levels --degree 4 model.onnx
   fhec levels --relu quadratic,c=3 relu-model.onnx
-  fhec levels --verify --print-after fuse model.onnx")]
+  fhec levels --print-after fuse model.onnx")]
 pub(super) struct Args {
     /// ONNX files
     #[arg(required_unless_present = "list_passes")]
@@ -78,21 +78,25 @@ pub(super) struct Args {
     /// Show the passes and end
     #[arg(long)]
     list_passes: bool,
-    /// Compare the graph before and after every pass, and with the original model, on random inputs
+    /// Compare the graph before and after every pass, and with the original model, on random inputs (only where fhec was
+    /// built with the feature `oracle`)
     #[arg(long)]
     verify: bool,
 }
 
-pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
+pub(super) fn run(args: &Args, quiet: bool, original: Option<OpenOriginal>) -> Outcome {
     if args.list_passes {
         let lines: Vec<String> =
             pass_list().iter().map(|(name, summary)| format!("{name:20} {summary}")).collect();
         return print(&lines.join("\n"));
     }
+    if args.verify && original.is_none() {
+        return Err(vec![without_original()]);
+    }
     let mut reports = Vec::new();
     let mut failures = Vec::new();
     for path in &args.models {
-        match report(path, args, quiet) {
+        match report(path, args, quiet, original) {
             Ok(report) => reports.push(report),
             Err(failure) => failures.push(failure),
         }
@@ -105,7 +109,12 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(failures) }
 }
 
-fn report(path: &Path, args: &Args, quiet: bool) -> Result<ModelLevels, Diagnostic> {
+fn report(
+    path: &Path,
+    args: &Args,
+    quiet: bool,
+    original: Option<OpenOriginal>,
+) -> Result<ModelLevels, Diagnostic> {
     let name = path.display().to_string();
     let bar = Bar::new(&format!("reading {name}"), quiet);
     let mut imported = import_file(path, &ImportOptions { relu: args.relu, ..ImportOptions::default() })
@@ -128,9 +137,9 @@ fn report(path: &Path, args: &Args, quiet: bool) -> Result<ModelLevels, Diagnost
             Err(why) => bar.suspend(|| complain(&format!("note: it has no price yet: {}", why.what))),
         }
     }
-    if args.verify {
+    if let Some(original) = original.filter(|_| args.verify) {
         bar.begin(&format!("comparing with {name}"));
-        report.agreement = verified(path, &name, args, &imported, &analysis.graph, quiet)?;
+        report.agreement = verified(path, &name, args, &imported, &analysis.graph, original, quiet)?;
     }
     Ok(report)
 }
@@ -176,6 +185,7 @@ fn verified(
     args: &Args,
     imported: &Imported,
     graph: &fhec_ir::Graph,
+    original: OpenOriginal,
     quiet: bool,
 ) -> Result<Option<Agreement>, Diagnostic> {
     if args.degree.is_some() || imported.has_replacements() {
@@ -186,9 +196,8 @@ fn verified(
         }
         return Ok(None);
     }
-    let oracle =
-        Oracle::from_file(path, imported).and_then(|oracle| agreement(graph, &oracle, VERIFY_INPUTS));
-    match oracle {
+    let found = original(path, imported).and_then(|original| agreement(graph, &*original, VERIFY_INPUTS));
+    match found {
         Ok(found) if found.holds() => Ok(Some(found)),
         Ok(found) => Err(Diagnostic::bug(format!(
             "{name}: the graph differs from the model by {:.2e} of its range",
@@ -197,4 +206,10 @@ fn verified(
         Err(error) => Err(Diagnostic::new(Kind::Cannot, format!("{name}: {error}"))
             .with_help("without `--verify` the levels are still computed")),
     }
+}
+
+fn without_original() -> Diagnostic {
+    let what = "`--verify` compares with tract, and this fhec was built without it";
+    let help = "build it with `--features fhec-command/oracle`, or install it with `cargo install --path compiler/command --features oracle`";
+    Diagnostic::new(Kind::Cannot, what).with_help(help)
 }

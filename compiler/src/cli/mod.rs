@@ -22,6 +22,7 @@ use fhe_diagnostics::complain;
 pub use self::relu::parse as parse_relu;
 use crate::Rehearse;
 use crate::diagnostics::Diagnostic;
+use crate::levels::OpenOriginal;
 
 /// Compiles neural networks with polynomial activations to leveled homomorphic programs.
 #[derive(Debug, Parser)]
@@ -75,14 +76,15 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Parses the command line, runs the command, and maps the result to an exit code. Programs are tried out with `rehearsal`.
-pub fn main(rehearsal: &dyn Rehearse) -> ExitCode {
+/// Parses the command line, runs the command, and maps the result to an exit code. Programs are tried out with `rehearsal`;
+/// models are compared with `original`, if there is one.
+pub fn main(rehearsal: &dyn Rehearse, original: Option<OpenOriginal>) -> ExitCode {
     keep_contained_panics_silent();
     // Before the first file is begun: an interrupted process leaves no half-written file behind.
     fhe_diagnostics::catch_interrupts();
     let cli = Cli::parse();
     // The panic has printed where it happened.
-    let result = catch_unwind(AssertUnwindSafe(|| dispatch(&cli, rehearsal)))
+    let result = catch_unwind(AssertUnwindSafe(|| dispatch(&cli, rehearsal, original)))
         .unwrap_or_else(|_| Err(vec![Diagnostic::bug("fhec stopped unexpectedly")]));
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -95,14 +97,14 @@ pub fn main(rehearsal: &dyn Rehearse) -> ExitCode {
     }
 }
 
-fn dispatch(cli: &Cli, rehearsal: &dyn Rehearse) -> Outcome {
+fn dispatch(cli: &Cli, rehearsal: &dyn Rehearse, original: Option<OpenOriginal>) -> Outcome {
     match &cli.command {
         Command::Build(args) => build::run(args, cli.quiet, rehearsal),
         Command::Inspect(args) => inspect::run(args),
         Command::Interface(args) => interface::run(args),
         Command::Report(args) => report::run(args, cli.quiet),
         Command::Simulate(args) => simulate::run(args, cli.quiet),
-        Command::Levels(args) => levels::run(args, cli.quiet),
+        Command::Levels(args) => levels::run(args, cli.quiet, original),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "fhec", &mut script);

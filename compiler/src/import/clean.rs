@@ -4,7 +4,7 @@
 //! colors or turn the direction of a line are spelled out here, where they enter, so that no message has to think of them.
 
 use fhe_bytecode::text::harmless;
-use tract_onnx::pb;
+use fhec_onnx::{ModelProto, TensorProto};
 
 /// The text with every such character written as its number, such as `\u{1b}`.
 pub(super) fn clean(text: &mut String) {
@@ -12,7 +12,7 @@ pub(super) fn clean(text: &mut String) {
 }
 
 /// Cleans every text of a model that the import reads.
-pub(super) fn clean_model(model: &mut pb::ModelProto) {
+pub(super) fn clean_model(model: &mut ModelProto) {
     clean(&mut model.producer_name);
     for entry in &mut model.metadata_props {
         clean(&mut entry.key);
@@ -37,7 +37,7 @@ pub(super) fn clean_model(model: &mut pb::ModelProto) {
     }
 }
 
-fn clean_tensor(tensor: &mut pb::TensorProto) {
+fn clean_tensor(tensor: &mut TensorProto) {
     clean(&mut tensor.name);
     for entry in &mut tensor.external_data {
         clean(&mut entry.key);

@@ -13,7 +13,7 @@ pub fn is_contained() -> bool {
 }
 
 /// Runs `f`; a panic becomes its message.
-pub(super) fn contain<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+pub fn contain<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     let before = CONTAINED.replace(true);
     // What `f` leaves half-done is dropped with it: callers give it nothing that outlives an error.
     let result = catch_unwind(AssertUnwindSafe(f));

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use tract_onnx::pb::StringStringEntryProto;
+use fhec_onnx::StringStringEntryProto;
 
 use super::limits::MAX_FILE_LEN;
 

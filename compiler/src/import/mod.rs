@@ -2,7 +2,7 @@
 //!
 //! The file is checked before it is decoded and translated (wire, proto, model, tensor), walked once in topological order
 //! (translate, ops), and element-wise arithmetic is carried as polynomials until something needs a node (polynomial, emit).
-//! Types of tract stay inside this module: its protobuf types to read, its evaluator as the oracle.
+//! The messages of the file stay inside this module.
 //!
 //! What cannot be encrypted is refused, all of it at once; nothing is replaced unless the caller asks for it.
 
@@ -23,7 +23,6 @@ mod model;
 mod node;
 mod note;
 mod ops;
-mod oracle;
 mod output;
 mod polynomial;
 mod proto;
@@ -42,14 +41,14 @@ use std::path::{Path, PathBuf};
 use fhe_bytecode::{Port, Tail};
 use fhec_ir::Graph;
 
-pub use contain::is_contained;
+pub use contain::{contain, is_contained};
 pub use error::{ImportError, Malformed, Refusal, Refusals};
 pub use function::Function;
 pub use gap::{Functions, Gap};
 pub use input::InputInfo;
 pub use metadata::Preprocessing;
 pub use note::{Note, Replacement};
-pub use oracle::{Oracle, OracleError};
+pub use proto::decode;
 pub use reason::Reason;
 
 use crate::fit::FitSpec;

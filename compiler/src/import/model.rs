@@ -6,9 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use tract_onnx::pb;
-use tract_onnx::pb::tensor_proto::DataType;
-use tract_onnx::pb::tensor_shape_proto::dimension;
+use fhec_onnx::{DataType, DimensionValue, TensorType, TypeValue, ValueInfoProto};
 
 use super::constant::Constant;
 use super::error::Malformed;
@@ -185,7 +183,7 @@ fn sorted(nodes: Vec<Node>, given: &HashSet<&str>) -> Result<Vec<Node>, Malforme
     Ok(order.into_iter().filter_map(|i| slots[i].take()).collect())
 }
 
-fn declared(info: &pb::ValueInfoProto) -> Declared {
+fn declared(info: &ValueInfoProto) -> Declared {
     let tensor = tensor_type(info);
     let kind = tensor.and_then(|t| DataType::try_from(t.elem_type).ok());
     let is_float = matches!(
@@ -197,22 +195,22 @@ fn declared(info: &pb::ValueInfoProto) -> Declared {
     Declared { name: info.name.clone(), dims: tensor.map(dims).unwrap_or_default(), is_float }
 }
 
-fn noted_shape(info: &pb::ValueInfoProto) -> Option<Vec<usize>> {
+fn noted_shape(info: &ValueInfoProto) -> Option<Vec<usize>> {
     let dims = Some(dims(tensor_type(info)?)).filter(|d| !d.is_empty())?;
     // Only the batch may be symbolic; it is one here.
     dims.iter().enumerate().map(|(i, d)| d.or((i == 0).then_some(1))).collect()
 }
 
-fn tensor_type(info: &pb::ValueInfoProto) -> Option<&pb::type_proto::Tensor> {
+fn tensor_type(info: &ValueInfoProto) -> Option<&TensorType> {
     match info.r#type.as_ref()?.value.as_ref()? {
-        pb::type_proto::Value::TensorType(tensor) => Some(tensor),
+        TypeValue::TensorType(tensor) => Some(tensor),
     }
 }
 
-fn dims(tensor: &pb::type_proto::Tensor) -> Vec<Option<usize>> {
+fn dims(tensor: &TensorType) -> Vec<Option<usize>> {
     let dims = tensor.shape.iter().flat_map(|s| &s.dim);
     dims.map(|d| match d.value {
-        Some(dimension::Value::DimValue(v)) => usize::try_from(v).ok().filter(|&v| v > 0),
+        Some(DimensionValue::DimValue(v)) => usize::try_from(v).ok().filter(|&v| v > 0),
         _ => None,
     })
     .collect()

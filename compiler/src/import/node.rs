@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tract_onnx::pb;
-use tract_onnx::pb::attribute_proto::AttributeType;
+use fhec_onnx::{AttributeProto, AttributeType, NodeProto};
 
 use super::constant::Constant;
 use super::error::Malformed;
@@ -43,7 +42,7 @@ enum Attribute {
 impl Node {
     /// Takes a node out of the protobuf.
     pub(super) fn read(
-        proto: pb::NodeProto,
+        proto: NodeProto,
         external: &mut ExternalData,
         budget: &mut Budget,
     ) -> Result<Self, Malformed> {
@@ -151,7 +150,7 @@ impl Node {
 
 impl Attribute {
     fn read(
-        proto: pb::AttributeProto,
+        proto: AttributeProto,
         external: &mut ExternalData,
         budget: &mut Budget,
     ) -> Result<Self, Malformed> {

@@ -5,15 +5,18 @@
 
 use std::collections::HashMap;
 
+use fhec_onnx::{GraphProto, ModelProto};
 use prost::Message;
-use tract_onnx::pb::{GraphProto, ModelProto};
 
 use super::clean::clean_model;
 use super::error::Malformed;
 use super::wire;
 
 /// Decodes a model.
-pub(super) fn decode(bytes: &[u8]) -> Result<ModelProto, Malformed> {
+///
+/// # Errors
+/// When the bytes are no model, or one whose structures would take much more memory than they do.
+pub fn decode(bytes: &[u8]) -> Result<ModelProto, Malformed> {
     wire::check(bytes)?;
     let mut model = ModelProto::decode(bytes).map_err(|e| Malformed::Decode(e.to_string()))?;
     model.training_info.clear();

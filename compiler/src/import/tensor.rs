@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use tract_onnx::pb::TensorProto;
-use tract_onnx::pb::tensor_proto::{DataLocation, DataType};
+use fhec_onnx::{DataLocation, DataType, TensorProto};
 
 use super::clean::clean;
 use super::constant::{Constant, Data};

@@ -5,7 +5,7 @@
 
 use std::mem::size_of;
 
-use tract_onnx::pb;
+use fhec_onnx as pb;
 
 use super::error::Malformed;
 use super::limits::MAX_NESTING;

@@ -23,7 +23,7 @@ use crate::timed::Timed;
 
 pub use degree::with_degree;
 pub use render::{Format, Shown, render};
-pub use verify::{Agreement, agreement};
+pub use verify::{Agreement, OpenOriginal, Original, OriginalError, agreement};
 
 /// Multiplications that share one level under tower reuse.
 pub const SUBLEVELS: u32 = 2;

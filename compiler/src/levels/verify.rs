@@ -1,10 +1,31 @@
-//! Compares a graph with tract's evaluation of the model it came from.
+//! Compares a graph with the model it came from, as somebody else evaluates it.
+//!
+//! The compiler links no other evaluator of ONNX files, so whoever calls it brings one ([`Original`]).
+
+use std::path::Path;
 
 use fhec_ir::spec::Uniform;
 use fhec_ir::{Graph, MemberIdx, evaluate};
 use serde::Serialize;
 
-use crate::import::{Oracle, OracleError};
+use crate::import::Imported;
+
+/// A model as it was exported, evaluated by code that shares none with the import.
+pub trait Original {
+    /// The model's outputs, in the order of the graph's outputs, for inputs in the graph's order.
+    ///
+    /// # Errors
+    /// When the evaluation fails.
+    fn run(&self, inputs: &[&[f64]]) -> Result<Vec<Vec<f64>>, OriginalError>;
+}
+
+/// Opens the file that a model was imported from.
+pub type OpenOriginal = fn(&Path, &Imported) -> Result<Box<dyn Original>, OriginalError>;
+
+/// The model cannot be evaluated as it was exported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OriginalError(pub String);
 
 /// How far a graph's outputs are from the model's.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -16,7 +37,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Single precision in the oracle explains differences up to this.
+    /// Single precision in the original explains differences up to this.
     pub const TOLERANCE: f64 = 1e-3;
 
     /// Whether the graph computes what the model does.
@@ -25,11 +46,11 @@ impl Agreement {
     }
 }
 
-/// Evaluates graph and oracle on `n` seeded inputs, uniform in [-1, 1].
+/// Evaluates graph and original on `n` seeded inputs, uniform in [-1, 1].
 ///
 /// # Errors
-/// When the oracle cannot evaluate the model.
-pub fn agreement(graph: &Graph, oracle: &Oracle, n: usize) -> Result<Agreement, OracleError> {
+/// When the original cannot be evaluated.
+pub fn agreement(graph: &Graph, original: &dyn Original, n: usize) -> Result<Agreement, OriginalError> {
     let mut worst = 0.0_f64;
     for seed in 0..n as u64 {
         let mut stream = Uniform::new(seed);
@@ -39,7 +60,7 @@ pub fn agreement(graph: &Graph, oracle: &Oracle, n: usize) -> Result<Agreement, 
             .map(|&id| (0..graph.shape(id).len()).map(|_| stream.between(-1.0, 1.0)).collect())
             .collect();
         let inputs: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
-        let expected = oracle.run(&inputs)?;
+        let expected = original.run(&inputs)?;
         let actual = evaluate(graph, &inputs, MemberIdx::FIRST).expect("inputs were made for this graph");
         for (e, a) in expected.iter().zip(&actual) {
             let range = e.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));

@@ -1,8 +1,9 @@
 //! Imports a model and compares the graph with tract.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
-use fhec::import::{ImportError, ImportOptions, Imported, Oracle, Refusal, import_bytes};
+use fhec::import::{ImportError, ImportOptions, Imported, Refusal, import_bytes};
 use fhec::levels::agreement;
+use fhec_oracle::Oracle;
 
 /// Imports a model that must be accepted.
 pub(crate) fn accepted(bytes: Vec<u8>) -> Imported {

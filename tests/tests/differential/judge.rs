@@ -1,9 +1,10 @@
 //! One network: built, evaluated under encryption inside and outside its range, compared.
 
 use fhe_bytecode::clear::ClearProgram;
-use fhec::import::Oracle;
+use fhec::levels::Original as _;
 use fhec::simulate::disturbed;
 use fhec_ir::{MemberIdx, evaluate};
+use fhec_oracle::Oracle;
 use fhec_tests::differential::Drawn;
 
 use crate::compile::{Refusal, Rings, try_compile};

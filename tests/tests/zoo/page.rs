@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use fhec_onnx::ModelProto;
 use prost::Message as _;
-use tract_onnx::pb::ModelProto;
 
 use super::card::{Card, Expect};
 

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 
 use crate::{lab, workspace};
 
+/// What documents call.
+const COMMANDS: [&str; 6] = ["--bin", "fhec", "--bin", "fhe-run", "--bin", "fhe-serve"];
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask docs
@@ -33,7 +36,8 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     if args.pages {
         return Ok(());
     }
-    workspace::run("cargo", &["build", "--release", "--workspace", "--quiet"], &[])?;
+    let build = ["build", "--release", "--workspace", "--quiet"];
+    workspace::run("cargo", &[&build[..], &COMMANDS].concat(), &[])?;
     let documents = match &args.only {
         Some(path) => vec![path.clone()],
         None => blocks::documents()?,

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use fhec::diagnostics::{Diagnostic, Words};
-use fhec::import::{ImportError, ImportOptions, Imported, Oracle, import_bytes};
+use fhec::import::{ImportError, ImportOptions, Imported, import_bytes};
 use fhec::levels::{LevelsOptions, analyze};
 use fhec::{Model, Request, compile};
+use fhec_onnx::{GraphProto, ModelProto, TypeValue};
+use fhec_oracle::Oracle;
 use fhec_tests::models::random::Random;
 use fhec_tests::models::specimen::specimen;
 use prost::Message;
-use tract_onnx::pb::{GraphProto, ModelProto};
 
 use crate::mutate;
 use crate::run::Target;
@@ -210,8 +211,7 @@ fn change(graph: &mut GraphProto, random: &mut Random) {
         8 if has_node => drop(graph.node.remove(node)),
         9 => {
             let input = graph.input.first_mut().and_then(|i| i.r#type.as_mut());
-            if let Some(tract_onnx::pb::type_proto::Value::TensorType(tensor)) =
-                input.and_then(|t| t.value.as_mut())
+            if let Some(TypeValue::TensorType(tensor)) = input.and_then(|t| t.value.as_mut())
                 && let Some(shape) = tensor.shape.as_mut()
             {
                 let at = random.below(shape.dim.len().max(1));

@@ -1,19 +1,22 @@
 //! tract's own evaluation of the untouched model: the oracle for everything the compiler does to it.
 //!
-//! Only models that were imported reach it, so every shape and constant it sees has been checked; what panics all the same
+//! A crate of its own, because tract takes as long to build as everything else together and only tests and
+//! `fhec levels --verify` ask it. Only models that were imported reach it, so every shape and constant it sees has been checked; what panics all the same
 //! is contained.
+
+#![forbid(unsafe_code)]
 
 use std::path::Path;
 use std::sync::Arc;
 
+use fhe_bytecode::Port;
+use fhec::import::{Imported, InputInfo, contain, decode};
+use fhec::levels::{Original, OriginalError};
+use prost::Message;
+use tract_onnx::pb;
 use tract_onnx::prelude::{
     Datum, InferenceFact, InferenceModelExt, IntoRunnable, TValue, TVec, Tensor, TractResult, TypedSimplePlan,
 };
-
-use fhe_bytecode::Port;
-
-use super::contain::contain;
-use super::{Imported, InputInfo, proto};
 
 /// A model ready to be evaluated in single precision.
 #[derive(Debug)]
@@ -23,18 +26,13 @@ pub struct Oracle {
     ports: Vec<Port>,
 }
 
-/// The oracle cannot evaluate the model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("tract cannot evaluate the model: {0}")]
-pub struct OracleError(String);
-
 impl Oracle {
     /// Loads the file `imported` came from.
     ///
     /// # Errors
     /// When the file cannot be read or tract does not support it.
-    pub fn from_file(path: &Path, imported: &Imported) -> Result<Self, OracleError> {
-        let bytes = std::fs::read(path).map_err(|e| OracleError(e.to_string()))?;
+    pub fn from_file(path: &Path, imported: &Imported) -> Result<Self, OriginalError> {
+        let bytes = std::fs::read(path).map_err(failed)?;
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Self::load(&bytes, Some(folder), imported)
     }
@@ -43,19 +41,11 @@ impl Oracle {
     ///
     /// # Errors
     /// When tract does not support the model.
-    pub fn from_bytes(bytes: &[u8], imported: &Imported) -> Result<Self, OracleError> {
+    pub fn from_bytes(bytes: &[u8], imported: &Imported) -> Result<Self, OriginalError> {
         Self::load(bytes, None, imported)
     }
 
-    /// The model's outputs, in the order of the graph's outputs, for inputs in the graph's order.
-    ///
-    /// # Errors
-    /// When the evaluation fails.
-    pub fn run(&self, inputs: &[&[f64]]) -> Result<Vec<Vec<f64>>, OracleError> {
-        flatten(contain(|| self.run_plan(inputs)))
-    }
-
-    fn load(bytes: &[u8], folder: Option<&Path>, imported: &Imported) -> Result<Self, OracleError> {
+    fn load(bytes: &[u8], folder: Option<&Path>, imported: &Imported) -> Result<Self, OriginalError> {
         let plan = flatten(contain(|| plan(bytes, folder, imported)))?;
         Ok(Oracle { plan, inputs: imported.inputs.clone(), ports: imported.ports.clone() })
     }
@@ -86,8 +76,15 @@ impl Oracle {
     }
 }
 
+impl Original for Oracle {
+    fn run(&self, inputs: &[&[f64]]) -> Result<Vec<Vec<f64>>, OriginalError> {
+        flatten(contain(|| self.run_plan(inputs)))
+    }
+}
+
 fn plan(bytes: &[u8], folder: Option<&Path>, imported: &Imported) -> TractResult<Arc<TypedSimplePlan>> {
-    let proto = proto::decode(bytes)?;
+    // tract has types of its own for what the import has checked and cleaned.
+    let proto = pb::ModelProto::decode(decode(bytes)?.encode_to_vec().as_slice())?;
     let folder = folder.and_then(Path::to_str);
     let mut model = tract_onnx::onnx().with_ignore_value_info(true).parse(&proto, folder)?.model;
     for (i, info) in imported.inputs.iter().enumerate() {
@@ -100,10 +97,14 @@ fn plan(bytes: &[u8], folder: Option<&Path>, imported: &Imported) -> TractResult
     model.into_optimized()?.into_runnable()
 }
 
-fn flatten<T>(result: Result<TractResult<T>, String>) -> Result<T, OracleError> {
+fn flatten<T>(result: Result<TractResult<T>, String>) -> Result<T, OriginalError> {
     match result {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(OracleError(format!("{error:#}"))),
-        Err(panic) => Err(OracleError(panic)),
+        Ok(Err(error)) => Err(failed(format!("{error:#}"))),
+        Err(panic) => Err(failed(panic)),
     }
+}
+
+fn failed(why: impl ToString) -> OriginalError {
+    OriginalError(format!("tract cannot evaluate the model: {}", why.to_string()))
 }
