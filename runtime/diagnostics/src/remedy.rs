@@ -17,7 +17,7 @@ pub const BUG: &str = "this is a bug: please report it with the lines above and 
 #[must_use]
 pub fn write(error: &WriteError) -> &'static str {
     match error {
-        WriteError::Exists => "choose a new name for the secret key",
+        WriteError::Exists => "choose a new name: keys and unrounded values are never replaced",
         WriteError::OtherKind => "choose another name, or remove that file first",
         WriteError::NoFolder(_) => "make the folder first",
         _ => "check the permissions of the folder and the space left on its disk",
@@ -43,7 +43,7 @@ pub fn input(error: &InputErrorKind) -> &'static str {
         InputErrorKind::Io(_) => READ,
         InputErrorKind::TooLarge { .. } => "split the file",
         InputErrorKind::UnknownFormat => {
-            "give PNG, JPEG, BMP, WebP, .npy, .npz, .csv, CIFAR-10 .bin or idx (each may be gzipped), with the usual ending"
+            "give PNG, JPEG, BMP, WebP, TIFF, .npy, .npz, .csv, CIFAR-10 .bin or idx (each may be gzipped), with the usual ending"
         }
         InputErrorKind::Compressed { .. } => "unpack it first",
         InputErrorKind::Damaged { .. } => "write the file again",
@@ -54,6 +54,7 @@ pub fn input(error: &InputErrorKind) -> &'static str {
             "resize or crop it as the images were on which the model was trained, or stretch it with --resize"
         }
         InputErrorKind::NumberKind { .. } => "save it as float32, or as uint8 if it holds pixels",
+        InputErrorKind::Picture { .. } => "save it as a PNG of 8 or 16 bits, or its numbers as a NumPy array",
         InputErrorKind::NotFinite { .. } => "write the file again with finite numbers",
         InputErrorKind::NoPictures => "give a folder with pictures, or a file",
         InputErrorKind::NotLabels { .. } => {

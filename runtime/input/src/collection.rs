@@ -39,19 +39,10 @@ impl Collection {
     /// If one of them cannot be read or does not fit the model, or a folder has no pictures.
     pub fn read(paths: &[PathBuf], shape: ImageShape, fit: Fit) -> Result<Self, InputError> {
         let mut found = Self::default();
-        let mut lists: HashMap<PathBuf, HashMap<String, usize>> = HashMap::new();
+        let mut beside = Beside::default();
         for path in files(paths)? {
             let samples = read_samples_fitted(&path, shape, fit)?;
-            let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-            let is_picture = samples.len() == 1 && has_extension(&path, &ENDINGS);
-            let label = if is_picture {
-                if !lists.contains_key(&folder) {
-                    lists.insert(folder.clone(), labels_beside(&folder)?);
-                }
-                lists[&folder].get(&file_name(&path)).copied()
-            } else {
-                None
-            };
+            let label = beside.label(&path)?;
             let at = found.files.len();
             found.index.extend((0..samples.len()).map(|sample| (at, sample)));
             found.files.push(File { path, samples, label });
@@ -125,6 +116,29 @@ impl Collection {
         };
         let File { path, samples, .. } = &self.files[file];
         samples.tensor(sample, preprocessing).map_err(|kind| InputError { path: path.clone(), kind })
+    }
+}
+
+/// True classes of pictures, from the lists beside them; every list is read once.
+#[derive(Debug, Default)]
+pub struct Beside {
+    lists: HashMap<PathBuf, HashMap<String, usize>>,
+}
+
+impl Beside {
+    /// The class of a picture, if a list beside it tells it; none for a file that is no picture.
+    ///
+    /// # Errors
+    /// If there is a list that cannot be read.
+    pub fn label(&mut self, path: &Path) -> Result<Option<usize>, InputError> {
+        if !has_extension(path, &ENDINGS) {
+            return Ok(None);
+        }
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        if !self.lists.contains_key(&folder) {
+            self.lists.insert(folder.clone(), labels_beside(&folder)?);
+        }
+        Ok(self.lists[&folder].get(&file_name(path)).copied())
     }
 }
 

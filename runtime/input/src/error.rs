@@ -59,8 +59,14 @@ pub enum InputErrorKind {
         /// The number.
         number: f64,
     },
+    /// A sound picture of a kind that is not read.
+    #[error("is a picture with {found}, which are not read here")]
+    Picture {
+        /// What it has.
+        found: &'static str,
+    },
     /// A folder without pictures.
-    #[error("holds no pictures (PNG, JPEG, BMP, WebP)")]
+    #[error("holds no pictures (PNG, JPEG, BMP, WebP, TIFF)")]
     NoPictures,
     /// A picture of another size than the model's.
     #[error("is a picture of {width}x{height} pixels (width x height), but the model takes {wanted}")]

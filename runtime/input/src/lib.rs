@@ -1,6 +1,6 @@
 //! Reads images and tensors from the files people have, as inputs of a model.
 //!
-//! Pictures (PNG, JPEG, BMP, WebP), NumPy arrays (`.npy`, `.npz`), CSV tables, CIFAR-10 binary batches and idx files (as MNIST
+//! Pictures (PNG, JPEG, BMP, WebP, TIFF), NumPy arrays (`.npy`, `.npz`), CSV tables, CIFAR-10 binary batches and idx files (as MNIST
 //! ships them), each also gzipped. A file is read once into [`Samples`]; [`Samples::tensor`] gives one sample as
 //! `f64` values in `[channel, y, x]` order. Pixels (bytes) go through the model's
 //! [`Preprocessing`](fhe_bytecode::Preprocessing); other numbers are model inputs as they are.
@@ -31,7 +31,7 @@ use std::path::Path;
 
 use fhe_bytecode::Port;
 
-pub use collection::{Collection, files};
+pub use collection::{Beside, Collection, files};
 pub use error::{InputError, InputErrorKind};
 pub use labels::{decode_labels, read_labels};
 pub use samples::Samples;

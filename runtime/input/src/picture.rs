@@ -1,6 +1,6 @@
 //! Pictures: one sample, gray or RGB as the model wants it.
 //!
-//! PNG, JPEG, BMP and WebP. Pixels of more than eight bits keep them. Colors become luminance for a model of one channel
+//! PNG, JPEG, BMP, WebP and TIFF. Pixels of more than eight bits keep them. Colors become luminance for a model of one channel
 //! and gray is repeated for one of three; transparency is ignored.
 
 use std::io::Cursor;
@@ -16,7 +16,7 @@ use crate::{Fit, ImageShape, InputErrorKind};
 const MAX_DECODED_BYTES: u64 = 256 << 20;
 
 /// How the names of pictures end.
-pub(crate) const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "bmp", "webp"];
+pub(crate) const ENDINGS: [&str; 7] = ["png", "jpg", "jpeg", "bmp", "webp", "tif", "tiff"];
 
 /// Whether a file begins like a picture.
 pub(crate) fn is_picture(data: &[u8]) -> bool {
@@ -25,6 +25,7 @@ pub(crate) fn is_picture(data: &[u8]) -> bool {
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => true,
         // Two letters are little; a BMP goes on with its length and four zeros.
         [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => true,
+        [b'I', b'I', 42, 0, ..] | [b'M', b'M', 0, 42, ..] => true,
         _ => false,
     }
 }
@@ -44,7 +45,13 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape, fit: Fit) -> Result<Samples
     if ![1, 3].contains(&shape.channels) {
         return Err(InputErrorKind::WrongShape { found: "a picture".to_owned(), wanted: shape });
     }
+    if has_pages(data) {
+        return Err(InputErrorKind::Picture { found: "several pages" });
+    }
     let mut decoded = reader(data)?.decode().map_err(wrong)?;
+    if matches!(decoded, DynamicImage::ImageRgb32F(_) | DynamicImage::ImageRgba32F(_)) {
+        return Err(InputErrorKind::Picture { found: "floating-point pixels" });
+    }
     if !has_size {
         let axis = |extent: usize| {
             u32::try_from(extent).map_err(|_| InputErrorKind::WrongSize { width, height, wanted: shape })
@@ -65,6 +72,23 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape, fit: Fit) -> Result<Samples
         (_, true) => Values::Deep(planes(&decoded.to_rgb16().into_raw(), 3)),
     };
     Ok(Samples { shape, values, labels: None })
+}
+
+/// Whether a TIFF goes on after its first page, of which alone the decoder knows.
+fn has_pages(data: &[u8]) -> bool {
+    let is_little = match data {
+        [b'I', b'I', 42, 0, ..] => true,
+        [b'M', b'M', 0, 42, ..] => false,
+        _ => return false,
+    };
+    let number = |at: usize, n_bytes: usize| -> Option<usize> {
+        let bytes = data.get(at..at.checked_add(n_bytes)?)?;
+        let digits = |sum: usize, byte: &u8| sum << 8 | usize::from(*byte);
+        Some(if is_little { bytes.iter().rev().fold(0, digits) } else { bytes.iter().fold(0, digits) })
+    };
+    // The place of a page's table, its number of entries of twelve bytes, and behind them the place of the next.
+    let next = || number(number(4, 4)?.checked_add(2 + 12 * number(number(4, 4)?, 2)?)?, 4);
+    next().is_some_and(|next| next != 0)
 }
 
 /// Most bytes that a picture may unpack to, as any packed file.

@@ -140,7 +140,7 @@ fn an_error_repeats_the_begin_of_a_long_word() {
 #[test]
 fn lossless_pictures_of_every_format_are_the_same_pixels() {
     let image = image::load_from_memory(&png()).unwrap().to_rgb8();
-    for format in [ImageFormat::Bmp, ImageFormat::WebP] {
+    for format in [ImageFormat::Bmp, ImageFormat::WebP, ImageFormat::Tiff] {
         let mut data = std::io::Cursor::new(Vec::new());
         image.write_to(&mut data, format).unwrap();
         check_pixels(&data.into_inner(), "a picture", SHAPE);
@@ -151,11 +151,31 @@ fn lossless_pictures_of_every_format_are_the_same_pixels() {
 fn pictures_of_sixteen_bits_keep_them() {
     let image =
         image::ImageBuffer::<image::Luma<u16>, _>::from_fn(2, 1, |x, _| image::Luma([257 * x as u16 + 1]));
-    let mut data = std::io::Cursor::new(Vec::new());
-    image.write_to(&mut data, ImageFormat::Png).unwrap();
-    let samples = decode_samples(&data.into_inner(), Path::new("a.png"), ImageShape::new(1, 1, 2)).unwrap();
-    let tensor = samples.tensor(0, &Preprocessing::default()).unwrap();
-    assert_eq!(tensor, [1.0 / 65535.0, 258.0 / 65535.0]);
+    for format in [ImageFormat::Png, ImageFormat::Tiff] {
+        let mut data = std::io::Cursor::new(Vec::new());
+        image.write_to(&mut data, format).unwrap();
+        let samples = decode_samples(&data.into_inner(), Path::new("a"), ImageShape::new(1, 1, 2)).unwrap();
+        let tensor = samples.tensor(0, &Preprocessing::default()).unwrap();
+        assert_eq!(tensor, [1.0 / 65535.0, 258.0 / 65535.0]);
+    }
+}
+
+#[test]
+fn a_tiff_of_several_pages_or_of_floats_is_refused_and_not_cut() {
+    let image = image::load_from_memory(&png()).unwrap();
+    let tiff = |image: &image::DynamicImage| {
+        let mut data = std::io::Cursor::new(Vec::new());
+        image.write_to(&mut data, ImageFormat::Tiff).unwrap();
+        data.into_inner()
+    };
+    check_error(&tiff(&image.to_rgb32f().into()), "a.tif", SHAPE, "with floating-point pixels");
+    let mut pages = tiff(&image.to_rgb8().into());
+    check_pixels(&pages, "a.tif", SHAPE);
+    // The place of the next page stands behind the entries of the first.
+    let at = u32::from_le_bytes(pages[4..8].try_into().unwrap()) as usize;
+    let end = at + 2 + 12 * usize::from(u16::from_le_bytes(pages[at..at + 2].try_into().unwrap()));
+    pages[end] = 8;
+    check_error(&pages, "a.tif", SHAPE, "with several pages");
 }
 
 #[test]

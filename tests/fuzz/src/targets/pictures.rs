@@ -1,4 +1,4 @@
-//! PNG and JPEG pictures.
+//! Pictures of the formats that are read.
 
 use fhe_input::{ImageShape, Samples};
 use fhec_tests::models::random::Random;
@@ -30,6 +30,8 @@ impl Pictures {
             (DynamicImage::ImageRgba16(rgb.to_rgba16()), ImageFormat::Png),
             (rgb.clone(), ImageFormat::Jpeg),
             (DynamicImage::ImageLuma8(rgb.to_luma8()), ImageFormat::Jpeg),
+            (rgb.clone(), ImageFormat::Tiff),
+            (DynamicImage::ImageLuma16(rgb.to_luma16()), ImageFormat::Tiff),
         ];
         let encode = |(picture, format): &(DynamicImage, ImageFormat)| {
             let mut data = std::io::Cursor::new(Vec::new());
