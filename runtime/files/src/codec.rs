@@ -171,27 +171,18 @@ impl<R: Read> BodyReader<R> {
         Ok(count as usize)
     }
 
+    /// Reads so many bytes, if they are there.
+    pub fn bytes(&mut self, n_bytes: u64) -> Result<Vec<u8>, FormatError> {
+        self.expect(n_bytes)?;
+        let mut bytes = vec![0; size(n_bytes)?];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Reads the towers of a polynomial of `n` coefficients; unpacks them in parallel.
     pub fn poly(&mut self, n: usize, moduli: &[u64]) -> Result<Vec<u64>, FormatError> {
-        let n_bytes = moduli.iter().map(|&q| residue_bytes(n, q)).sum();
-        self.expect(n_bytes)?;
-        let mut packed = vec![0; size(n_bytes)?];
-        self.fill(&mut packed)?;
-        let mut towers = Vec::with_capacity(moduli.len());
-        let mut rest = &packed[..];
-        for &q in moduli {
-            let (tower, next) = rest.split_at(size(residue_bytes(n, q))?);
-            towers.push((tower, q));
-            rest = next;
-        }
-        let mut residues = vec![0; n * moduli.len()];
-        residues
-            .par_chunks_exact_mut(n.max(1))
-            .zip(towers)
-            // Not worth a thread below a few thousand residues.
-            .with_min_len(((1 << 14) / n.max(1)).max(1))
-            .try_for_each(|(residues, (packed, q))| unpack(packed, q, residues))?;
-        Ok(residues)
+        let packed = self.bytes(moduli.iter().map(|&q| residue_bytes(n, q)).sum())?;
+        unpack_poly(&packed, n, moduli)
     }
 
     /// Fails unless exactly `len` bytes of the body are left. To be called before they are read.
@@ -232,6 +223,25 @@ impl<R: Read> BodyReader<R> {
             n => Err(FormatError::TrailingBytes { n_bytes: n as u64 }),
         }
     }
+}
+
+/// Unpacks the towers of a polynomial of `n` coefficients, in parallel; `packed` has the bytes of these and no more.
+pub fn unpack_poly(packed: &[u8], n: usize, moduli: &[u64]) -> Result<Vec<u64>, FormatError> {
+    let mut towers = Vec::with_capacity(moduli.len());
+    let mut rest = packed;
+    for &q in moduli {
+        let (tower, next) = rest.split_at(size(residue_bytes(n, q))?);
+        towers.push((tower, q));
+        rest = next;
+    }
+    let mut residues = vec![0; n * moduli.len()];
+    residues
+        .par_chunks_exact_mut(n.max(1))
+        .zip(towers)
+        // Not worth a thread below a few thousand residues.
+        .with_min_len(((1 << 14) / n.max(1)).max(1))
+        .try_for_each(|(residues, (packed, q))| unpack(packed, q, residues))?;
+    Ok(residues)
 }
 
 /// The lower half of a word of two.

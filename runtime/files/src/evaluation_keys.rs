@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 
 use fhe_bytecode::{Level, Params};
+use fhe_ring::parallel::*;
 
-use super::codec::{BodyReader, BodyWriter, TRAILER, bad_field, residue_bytes};
+use super::codec::{BodyReader, BodyWriter, TRAILER, bad_field, residue_bytes, unpack_poly};
 use super::error::FormatError;
 use super::header::{HEADER_LEN, Header, Kind};
 use fhe_ckks::{Context, EvaluationKeys, Galois, KeyId, KeyRequest, KeySwitchKey, KeyUse, PublicSeed};
@@ -21,6 +22,8 @@ use fhe_ckks::{Context, EvaluationKeys, Galois, KeyId, KeyRequest, KeySwitchKey,
 const COUNT_BYTES: u64 = 4;
 const ENTRY_BYTES: u64 = 4 + 2;
 const SEED_BYTES: u64 = 32;
+/// Keys that are unpacked at a time: so many are in memory twice.
+const TOGETHER: usize = 4;
 
 /// Writes evaluation keys one at a time, so that only one has to be in memory.
 pub struct EvaluationKeysWriter<W: Write> {
@@ -167,7 +170,7 @@ fn decode_v1<R: Read>(
     let mut keys = BTreeMap::new();
     for _ in 0..n_keys {
         let (key_use, level) = order.next(entry(reader, context)?)?;
-        keys.insert(key_use, content(reader, context, level)?);
+        keys.insert(key_use, unpacked(context, level, &packed(reader, context, level)?)?);
     }
     order.end().map(|()| keys)
 }
@@ -183,7 +186,18 @@ fn decode_v2<R: Read>(
     order.end()?;
     let rest = entries.iter().map(|&(_, level)| SEED_BYTES + key_bytes(context.params(), level));
     reader.expect_exactly(rest.fold(0, u64::saturating_add))?;
-    entries.into_iter().map(|(key_use, level)| Ok((key_use, content(reader, context, level)?))).collect()
+    let mut keys = Keys::new();
+    for some in entries.chunks(TOGETHER) {
+        // The file is read and hashed in order; what it says is unpacked by all threads.
+        let packed = some.iter().map(|&(_, level)| packed(reader, context, level));
+        let packed = packed.collect::<Result<Vec<_>, _>>()?;
+        let unpacked = some
+            .par_iter()
+            .zip(packed)
+            .map(|(&(key_use, level), packed)| Ok((key_use, unpacked(context, level, &packed)?)));
+        keys.extend(unpacked.collect::<Result<Vec<_>, FormatError>>()?);
+    }
+    Ok(keys)
 }
 
 /// Uses are strictly ascending and, if they are known, those that are wanted.
@@ -229,21 +243,25 @@ fn entry<R: Read>(reader: &mut BodyReader<R>, context: &Context) -> Result<(KeyU
     Ok((key_use, level))
 }
 
-fn content<R: Read>(
+/// A key as the file has it: its seed, and the bytes of all its polynomials.
+fn packed<R: Read>(
     reader: &mut BodyReader<R>,
     context: &Context,
     level: Level,
+) -> Result<(PublicSeed, Vec<u8>), FormatError> {
+    Ok((PublicSeed(reader.array()?), reader.bytes(key_bytes(context.params(), level))?))
+}
+
+fn unpacked(
+    context: &Context,
+    level: Level,
+    (seed, packed): &(PublicSeed, Vec<u8>),
 ) -> Result<KeySwitchKey, FormatError> {
-    let seed = PublicSeed(reader.array()?);
-    reader.expect(key_bytes(context.params(), level))?;
-    let moduli = context.params().key_primes(level);
-    let digits = context
-        .params()
-        .key_digits(level)
-        .iter()
-        .map(|_| reader.poly(context.params().n(), &moduli))
-        .collect::<Result<Vec<_>, _>>()?;
-    KeySwitchKey::from_residues(context, level, seed, &digits).map_err(|e| bad_field("evaluation key", e))
+    let (n, moduli) = (context.params().n(), context.params().key_primes(level));
+    let len = packed.len() / context.params().key_digits(level).len().max(1);
+    let digits = packed.chunks_exact(len.max(1)).map(|digit| unpack_poly(digit, n, &moduli));
+    let digits = digits.collect::<Result<Vec<_>, _>>()?;
+    KeySwitchKey::from_residues(context, level, *seed, &digits).map_err(|e| bad_field("evaluation key", e))
 }
 
 /// How the file names a key: zero, the steps of a rotation, or as many as there are slots for the conjugation.
