@@ -10,10 +10,10 @@ use fhe_ckks::{Context, EvaluationKeys, KeyId, KeyRequest};
 use fhe_client::{decode_secret_key, encode_secret_key, secret_key_len};
 use fhe_diagnostics::remedy;
 use fhe_files::{
-    Ciphertexts, EvaluationKeysWriter, Expected, FormatError, Header, Kind, Request, decode_ciphertexts,
-    decode_header, decode_request, decode_requested_keys, encode_ciphertexts,
+    Ciphertexts, Contents, EvaluationKeysWriter, Expected, FormatError, Header, Kind, Request,
+    decode_ciphertexts, decode_header, decode_request, decode_requested_keys, encode_ciphertexts,
 };
-use fhe_host::{Content, WriteError, check_target, write_whole};
+use fhe_host::{Content, WriteError, write_whole};
 use fhe_secret::{SecretKey, SeedSource};
 use zeroize::Zeroizing;
 
@@ -246,6 +246,22 @@ pub fn read_header(path: &Path, kind: Kind) -> Result<Header, FileError> {
     read(path, kind, |file, len| decode_header(file, len, kind))
 }
 
+/// Reads the front of a ciphertext file; says nothing about the rest of it.
+///
+/// # Errors
+/// If the file cannot be read or is no ciphertext file.
+pub fn read_contents(path: &Path) -> Result<Contents, FileError> {
+    read(path, Kind::Ciphertexts, |file, len| fhe_files::read_contents(file, len))
+}
+
+/// How many keys a file of evaluation keys says that it has.
+///
+/// # Errors
+/// If the file cannot be read or is no such file.
+pub fn count_evaluation_keys(path: &Path) -> Result<usize, FileError> {
+    read(path, Kind::EvaluationKeys, |file, len| fhe_files::count_evaluation_keys(file, len))
+}
+
 /// Refuses a file of `kind` that is for other parameters; reads nothing but its header.
 ///
 /// # Errors
@@ -273,6 +289,14 @@ fn read<T>(
 /// If the file cannot be written or may not be replaced.
 pub fn check_ciphertexts(path: &Path) -> Result<(), FileError> {
     check_target(path, Content::Magic(Kind::Ciphertexts.magic()))
+}
+
+/// Refuses any output before the work for it is done.
+///
+/// # Errors
+/// If the file cannot be written or may not be replaced.
+pub fn check_target(path: &Path, content: Content) -> Result<(), FileError> {
+    fhe_host::check_target(path, content)
         .map_err(|error| FileError { path: path.to_path_buf(), kind: error.into() })
 }
 

@@ -1,5 +1,7 @@
 //! The real binary in temporary folders.
 
+#[path = "cli/samples.rs"]
+mod samples;
 #[path = "../machine/tests/common/toy.rs"]
 mod toy;
 #[path = "cli/trust.rs"]
@@ -257,9 +259,9 @@ fn every_step_sums_up_as_json_on_request() {
     let keys = folder.ok("keygen toy.fhebc --secret-key me.key --eval-keys me.evk --insecure --format json");
     let made = json(&keys)["key"].clone();
     let encrypted = folder.ok("encrypt toy.fhebc in.csv --secret-key me.key -o in.ct --format json");
-    assert_eq!((&json(&encrypted)["key"], &json(&encrypted)["inputs"]), (&made, &1.into()));
+    assert_eq!((&json(&encrypted)["key"], &json(&encrypted)["inputs"]), (&made, &2.into()));
     let evaluated = json(&folder.ok("eval toy.fhebc in.ct --eval-keys me.evk -o out.ct --format json"));
-    assert!(evaluated["results"] == 1 && evaluated["seconds"].as_f64().is_some_and(|s| s > 0.0));
+    assert!(evaluated["results"] == 2 && evaluated["seconds"].as_f64().is_some_and(|s| s > 0.0));
     let demo = json(&folder.ok("demo toy.fhebc in.csv --insecure --format json"));
     assert!(demo["same_class_as_clear"] == true && demo["is_secure"] == false);
 }

@@ -28,6 +28,7 @@ fn prepare(folder: &Path) {
     write("empty.onnx", b"");
     write("input.csv", b"1,0.5,-1,0\n");
     write("short.csv", b"1,0.5\n");
+    write("many.csv", "1,0.5,-1,0\n".repeat(101).as_bytes());
     write("nan.csv", b"a,b,c,d\n1,nan,-1,0\n");
     write("wrong.ron", b"(params: (log_n: 12))");
     let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();

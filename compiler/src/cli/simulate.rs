@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use fhe_diagnostics::Bar;
+use fhe_diagnostics::{Bar, csv_row};
 use fhe_input::{Collection, Fit, ImageShape, read_labels};
 
 use super::Outcome;
@@ -12,7 +12,7 @@ use super::program::read_program;
 use crate::diagnostics::{Diagnostic, Kind};
 use crate::simulate::{Fullest, SampleResult, Simulation, Summary, simulate};
 
-/// Samples that are listed without being asked for.
+/// Samples that are listed without being asked for; of more, only those that something is wrong with.
 const LISTED: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -90,10 +90,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Outcome {
     match args.format {
         Form::Json => print_json(&Everything { simulation: &simulation, images: &rows }),
         Form::Csv => print(&csv(&rows)),
-        Form::Text => {
-            let list = if args.list || rows.len() <= LISTED { table(&rows) } else { String::new() };
-            print(&format!("{list}{}", text(&simulation)))
-        }
+        Form::Text => print(&format!("{}{}", list(&rows, args.list), text(&simulation))),
     }
 }
 
@@ -148,22 +145,28 @@ fn csv(rows: &[Row]) -> String {
     let mut out = "name,class,score,without_noise,truth,wrapped\n".to_owned();
     for row in rows {
         let truth = row.truth.as_deref().unwrap_or_default();
-        let fields =
-            [&row.name, &row.class, &format!("{:.6}", row.score), &row.without_noise, truth].map(quoted);
-        let _ = writeln!(out, "{},{}", fields.join(","), row.wrapped);
+        let (score, wrapped) = (format!("{:.6}", row.score), row.wrapped.to_string());
+        out += &csv_row([&row.name, &row.class, &score, &row.without_noise, truth, &wrapped]);
+        out.push('\n');
     }
     out
 }
 
-/// A field of a table; quoted where it would be taken for several.
-fn quoted(field: &str) -> String {
-    match field.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.to_owned(),
+/// All samples, or those of many that there is something to say of, and how many are left out.
+fn list(rows: &[Row], all: bool) -> String {
+    let all = all || rows.len() <= LISTED;
+    let shown: Vec<&Row> = match all {
+        true => rows.iter().collect(),
+        false => rows.iter().filter(|row| !row.remark().is_empty()).take(LISTED).collect(),
+    };
+    let list = if shown.is_empty() { String::new() } else { table(&shown) };
+    match rows.len() - shown.len() {
+        0 => list,
+        n => format!("{list}{n} of {} images are not listed: --list shows them all\n\n", rows.len()),
     }
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[&Row]) -> String {
     let width = |of: fn(&Row) -> &str, title: &str| {
         rows.iter().map(|r| of(r).chars().count()).max().unwrap_or(0).max(title.len())
     };

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bar;
+mod csv;
 mod interrupt;
 mod message;
 pub mod remedy;
@@ -14,6 +15,7 @@ use fhe_bytecode::codec;
 use fhe_host::{Content, Text};
 
 pub use bar::Bar;
+pub use csv::csv_row;
 pub use interrupt::catch_interrupts;
 pub use message::{Diagnostic, Kind, Place, chain};
 pub use say::complain;

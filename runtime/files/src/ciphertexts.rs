@@ -37,11 +37,12 @@ impl Role {
         }
     }
 
-    fn of_code(code: u8) -> Option<Self> {
+    pub(crate) fn of_code(code: u8) -> Option<Self> {
         [Self::Input, Self::Result].into_iter().find(|role| role.code() == code)
     }
 
-    fn name(self) -> &'static str {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Input => "encrypted input",
             Self::Result => "encrypted result",
@@ -278,7 +279,7 @@ fn front<R: Read>(
 }
 
 /// The request that results answer; inputs have zeros there.
-fn named_request<R: Read>(
+pub(crate) fn named_request<R: Read>(
     reader: &mut BodyReader<R>,
     role: Role,
 ) -> Result<Option<Fingerprint>, FormatError> {

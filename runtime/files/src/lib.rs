@@ -12,6 +12,7 @@
 
 mod ciphertexts;
 pub mod codec;
+mod contents;
 mod error;
 mod evaluation_keys;
 mod header;
@@ -23,6 +24,7 @@ pub use ciphertexts::{
     Ciphertexts, Expected, Form, Request, Role, Stored, ciphertexts_len, decode_ciphertexts, decode_request,
     encode_ciphertexts, names_len, read_request,
 };
+pub use contents::{Contents, count_evaluation_keys, read_contents};
 pub use error::FormatError;
 pub use evaluation_keys::{
     EvaluationKeysWriter, decode_evaluation_keys, decode_requested_keys, encode_evaluation_keys,

@@ -241,9 +241,9 @@ pub(crate) struct InputArgs {
     /// Pictures or folders of them, .npy, .npz, .csv, CIFAR-10 .bin or idx files (each may be gzipped)
     #[arg(required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Which samples of a file that holds several: 3 or 0..8
-    #[arg(long, value_name = "RANGE", default_value = "0")]
-    pub index: Selection,
+    /// Which samples of a file that holds several: 3, 0..8 or all (default: all, of up to 100)
+    #[arg(long, value_name = "RANGE")]
+    pub index: Option<Selection>,
     /// Stretch pictures of another size to the model's
     #[arg(long)]
     pub resize: bool,
@@ -325,6 +325,8 @@ pub(crate) enum ResultFormat {
     Text,
     /// For programs
     Json,
+    /// For spreadsheets: a row for every sample
+    Csv,
     /// A NumPy array of all scores; needs --raw and --result
     Npy,
 }

@@ -11,7 +11,7 @@ use super::args::{Bench, TextFormat};
 use super::error::CliError;
 use super::program::Program;
 use super::progress::Bar;
-use super::run::{memory_budget, note_memory, report_profile};
+use super::run::{check_profile, memory_budget, note_memory, report_profile};
 use super::samples::{self, UNJUDGED, is_for};
 use super::show::pretty;
 use super::{complain, print};
@@ -19,6 +19,7 @@ use crate::trial::Trial;
 
 /// Measures evaluations of one input under fresh keys.
 pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
+    check_profile(&args.run)?;
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
     let sample = samples::load_one(&program.interface, &args.sample)?;

@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::prediction::Prediction;
 use super::program::{Program, insecurity};
 use super::progress::Bar;
-use super::run::{memory_budget, note_memory, report_profile};
+use super::run::{check_profile, memory_budget, note_memory, report_profile};
 use super::samples::{self, Sample, UNJUDGED, is_for};
 use super::{complain, print, show};
 use crate::trial::{Deviation, Outcome, Trial, TrialError};
@@ -19,6 +19,7 @@ use crate::trial::{Deviation, Outcome, Trial, TrialError};
 /// Encrypts, evaluates and decrypts inputs under fresh keys.
 pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
     show::check_args(&args.show)?;
+    check_profile(&args.run)?;
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
     let (inputs, _) = samples::load(&program.interface, &args.input)?;
@@ -40,7 +41,6 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
     let seconds: f64 = outcomes.iter().map(|outcome| outcome.eval_seconds).sum();
     let bound = program.checked.spec().prediction.max_abs_error;
     let verdicts: Vec<_> = outcomes.iter().map(|outcome| outcome.judge(bound)).collect();
-    report_profile(&args.run, &Profile::joined(outcomes.into_iter().map(|o| o.profile).collect()))?;
     let shown: Vec<_> = inputs
         .iter()
         .zip(&scores)
@@ -52,6 +52,7 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
         })
         .collect();
     show::show(&program.interface, &shown, &args.show)?;
+    report_profile(&args.run, &Profile::joined(outcomes.into_iter().map(|o| o.profile).collect()))?;
     if !quiet {
         eprintln!("evaluated in {:.2} s per input", seconds / inputs.len() as f64);
     }
@@ -75,6 +76,7 @@ fn passed(verdicts: &[Result<(), Deviation>]) -> Result<(), CliError> {
 
 /// Shows a whole run on one input.
 pub(crate) fn demo(args: &Demo, quiet: bool) -> Result<(), CliError> {
+    check_profile(&args.run)?;
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
     let sample = samples::load_one(&program.interface, &args.sample)?;

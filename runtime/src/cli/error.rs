@@ -33,6 +33,14 @@ pub enum CliError {
         /// Why.
         cause: ClientError,
     },
+    /// A file of so many samples that nobody can know whether all are meant.
+    #[error("{}: holds {n_samples} samples, and --index does not say which are meant", path.display())]
+    ManySamples {
+        /// The file.
+        path: PathBuf,
+        /// How many it holds.
+        n_samples: usize,
+    },
     /// The client's side.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -117,7 +125,7 @@ impl CliError {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Vm(VmError::Bug(_) | VmError::Instruction { .. }) => ExitCode::from(3),
-            Self::NpyNeedsRaw | Self::SameFile { .. } => ExitCode::from(2),
+            Self::NpyNeedsRaw | Self::SameFile { .. } | Self::ManySamples { .. } => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }
@@ -132,6 +140,7 @@ impl CliError {
                 "give bytes from 0 to 255 for pictures, or numbers as the model takes them; --any-range insists"
             }
             Self::Remote(error) => error.help(),
+            Self::ManySamples { .. } => "choose with --index 0..8, or take them all with --index all",
             Self::Sample { .. } => "give an input of the model's shape",
             Self::KeyBytes { .. } => {
                 "allow more with --max-key-bytes, make room, or compile for fewer rotations"

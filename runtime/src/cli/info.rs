@@ -4,7 +4,7 @@ use std::io::Read;
 
 use fhe_bytecode::Interface;
 use fhe_bytecode::codec::INTERFACE_MAGIC;
-use fhe_files::Kind;
+use fhe_files::{Contents, Kind};
 use serde_json::{Value, json};
 
 use super::args::{Info, TextFormat};
@@ -12,7 +12,7 @@ use super::error::CliError;
 use super::print;
 use super::program::{Contract, Program};
 use super::show::pretty;
-use crate::store::{kind_of, read_header};
+use crate::store::{count_evaluation_keys, kind_of, read_contents, read_header};
 
 /// Describes a program, interface, key or ciphertext file.
 pub(crate) fn info(args: &Info) -> Result<(), CliError> {
@@ -37,13 +37,32 @@ type Fields = Vec<(&'static str, Value)>;
 fn describe_file(args: &Info, kind: Kind) -> Result<Fields, CliError> {
     let header = read_header(&args.file, kind)?;
     let bytes = std::fs::metadata(&args.file)?.len();
-    Ok(vec![
-        ("kind", json!(kind.to_string())),
-        ("bytes", json!(bytes)),
+    let mut fields = vec![("kind", json!(kind.to_string())), ("bytes", json!(bytes))];
+    match kind {
+        Kind::Ciphertexts => fields.extend(describe_ciphertexts(&read_contents(&args.file)?)),
+        Kind::EvaluationKeys => fields.push(("evaluation_keys", json!(count_evaluation_keys(&args.file)?))),
+        Kind::SecretKey => {}
+    }
+    fields.extend([
         ("key", json!(header.key_id.to_string())),
         ("parameters", json!(header.parameters.to_string())),
         ("insecure", json!(header.is_insecure)),
-    ])
+    ]);
+    Ok(fields)
+}
+
+fn describe_ciphertexts(contents: &Contents) -> Fields {
+    let mut fields = vec![
+        ("holds", json!(contents.role.name())),
+        ("samples", json!(contents.n_samples)),
+        ("ciphertexts_per_sample", json!(contents.n_ciphertexts)),
+        ("program", json!(contents.program.to_string())),
+    ];
+    fields.extend(contents.request.map(|request| ("answers_request", json!(request.to_string()))));
+    if !contents.names.is_empty() {
+        fields.push(("names", json!(contents.names)));
+    }
+    fields
 }
 
 fn begins_with(args: &Info, magic: &[u8]) -> Result<bool, CliError> {
@@ -98,10 +117,21 @@ fn describe_program(program: &Program) -> Fields {
 fn text(fields: &Fields) -> String {
     let line = |(name, value): &(&str, Value)| match value {
         Value::String(text) => format!("{name:24}{text}"),
+        Value::Array(items) => format!("{name:24}{}", listed(items)),
         Value::Number(number) if number.is_f64() => {
             format!("{name:24}{:.4}", number.as_f64().unwrap_or_default())
         }
         other => format!("{name:24}{other}"),
     };
     fields.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The first of some texts, and how many there are besides.
+fn listed(items: &[Value]) -> String {
+    const SHOWN: usize = 8;
+    let first: Vec<&str> = items.iter().take(SHOWN).filter_map(Value::as_str).collect();
+    match items.len().saturating_sub(SHOWN) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
 }

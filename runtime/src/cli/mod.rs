@@ -13,6 +13,7 @@ mod profile;
 mod program;
 mod progress;
 mod remote;
+mod rows;
 mod run;
 mod samples;
 mod selection;

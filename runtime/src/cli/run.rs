@@ -11,6 +11,7 @@ use super::args::RunArgs;
 use super::error::CliError;
 use super::profile;
 use super::show::{pretty, write};
+use crate::store::check_target;
 
 /// The memory budget: what is asked for, or most of what is available, within the limits of the process.
 pub(crate) fn memory_budget(args: &RunArgs) -> u64 {
@@ -27,6 +28,14 @@ pub(crate) fn note_memory(session: &Session, quiet: bool) {
             show_bytes(memory.working_bytes),
             show_bytes(memory.plaintext_bytes)
         );
+    }
+}
+
+/// Refuses a file for the profile before the work for it is done.
+pub(crate) fn check_profile(args: &RunArgs) -> Result<(), CliError> {
+    match &args.profile {
+        Some(Some(path)) => Ok(check_target(path, fhe_diagnostics::text(Text::Json))?),
+        Some(None) | None => Ok(()),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Inputs for a program, from files or made up.
 
+use std::ops::Range;
 use std::path::Path;
 
 use fhe_bytecode::Interface;
 use fhe_bytecode::text::harmless;
 use fhe_client::{Answer, Outside, prepare, prepare_unchecked};
-use fhe_input::{Fit, ImageShape, InputError, files, read_joined, read_samples_fitted};
+use fhe_input::{Beside, Fit, ImageShape, InputError, files, read_joined, read_samples_fitted};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use zeroize::Zeroizing;
@@ -13,6 +14,7 @@ use zeroize::Zeroizing;
 use super::args::{InputArgs, SampleArgs};
 use super::complain;
 use super::error::CliError;
+use super::selection::Selection;
 use crate::trial::Outcome;
 
 /// One input, its name and, if its file tells it, its true class.
@@ -28,15 +30,23 @@ pub(crate) struct Sample {
 
 /// The selected samples of all given files and folders, and how many these hold.
 pub(crate) fn load(interface: &Interface, args: &InputArgs) -> Result<(Vec<Sample>, usize), CliError> {
-    let (mut all, mut n_found) = (Vec::new(), 0);
+    let (mut all, mut n_found, mut beside) = (Vec::new(), 0, Beside::default());
     for path in files(&args.inputs)? {
         let how = How { fit: fit(args.resize), any_range: args.any_range };
-        let (samples, n) = load_file(interface, &path, args.index.0.clone(), how)?;
+        let (mut samples, n) = load_file(interface, &path, |n| selected(&path, args, n), how)?;
+        let told = beside.label(&path)?;
+        samples.iter_mut().for_each(|sample| sample.label = sample.label.or(told));
         all.extend(samples);
         n_found += n;
     }
     warn_outside(&all);
     Ok((all, n_found))
+}
+
+/// The numbers of the samples that are meant of a file that holds `n`.
+fn selected(path: &Path, args: &InputArgs, n: usize) -> Result<Range<usize>, CliError> {
+    Selection::of(args.index.as_ref(), n)
+        .ok_or_else(|| CliError::ManySamples { path: path.to_path_buf(), n_samples: n })
 }
 
 /// Says which inputs have numbers that the model was not calibrated on.
@@ -73,9 +83,11 @@ pub(crate) fn load_one(interface: &Interface, args: &SampleArgs) -> Result<Sampl
         }
         Some(path) => {
             let how = How { fit: fit(args.resize), any_range: args.any_range };
-            let (mut samples, _) = load_file(interface, path, index..index.saturating_add(1), how)?;
+            let (mut samples, _) = load_file(interface, path, |_| Ok(index..index.saturating_add(1)), how)?;
             warn_outside(&samples);
-            Ok(samples.remove(0))
+            let mut sample = samples.remove(0);
+            sample.label = sample.label.or(Beside::default().label(path)?);
+            Ok(sample)
         }
     }
 }
@@ -83,7 +95,7 @@ pub(crate) fn load_one(interface: &Interface, args: &SampleArgs) -> Result<Sampl
 fn load_file(
     interface: &Interface,
     path: &Path,
-    range: std::ops::Range<usize>,
+    choose: impl FnOnce(usize) -> Result<Range<usize>, CliError>,
     how: How,
 ) -> Result<(Vec<Sample>, usize), CliError> {
     let shape = interface.input_layout().shape();
@@ -109,7 +121,7 @@ fn load_file(
         Ok(Sample { tensor, label: samples.label(index), name, is_given: true, outside })
     };
     // The first error ends it, so a range far beyond the file costs nothing.
-    Ok((range.map(sample).collect::<Result<_, CliError>>()?, samples.len()))
+    Ok((choose(samples.len())?.map(sample).collect::<Result<_, CliError>>()?, samples.len()))
 }
 
 /// What is said of a made-up input with scores that no calibrated input had.

@@ -9,8 +9,9 @@ use fhe_host::{Content, Text};
 use super::args::{ResultFormat, ShowArgs};
 use super::error::CliError;
 use super::prediction::{Prediction, to_npy};
+use super::rows;
 use super::{complain, print};
-use crate::store::write_atomically;
+use crate::store::{check_target, write_atomically};
 
 /// What machine formats with scores carry along.
 const SCORES_WARNING: &str =
@@ -18,9 +19,21 @@ const SCORES_WARNING: &str =
 
 /// Refuses a combination of options before any work is done.
 pub(crate) fn check_args(args: &ShowArgs) -> Result<(), CliError> {
-    match args.format == ResultFormat::Npy && !(args.raw && args.result_file.is_some()) {
-        true => Err(CliError::NpyNeedsRaw),
-        false => Ok(()),
+    if args.format == ResultFormat::Npy && !(args.raw && args.result_file.is_some()) {
+        return Err(CliError::NpyNeedsRaw);
+    }
+    match &args.result_file {
+        Some(path) => Ok(check_target(path, content(args))?),
+        None => Ok(()),
+    }
+}
+
+/// What a file of results is, and so what it may replace.
+fn content(args: &ShowArgs) -> Content {
+    match args.format {
+        _ if args.raw => Content::Secret,
+        ResultFormat::Json => fhe_diagnostics::text(Text::Json),
+        ResultFormat::Text | ResultFormat::Csv | ResultFormat::Npy => fhe_diagnostics::text(Text::Lines),
     }
 }
 
@@ -74,13 +87,13 @@ pub(crate) fn show(interface: &Interface, all: &[Shown<'_>], args: &ShowArgs) ->
         })),
         (ResultFormat::Npy, _) => {
             let path = args.result_file.as_deref().ok_or(CliError::NpyNeedsRaw)?;
-            return write(path, Content::Secret, &to_npy(&scores())?);
+            return write(path, content(args), &to_npy(&scores()));
         }
+        (ResultFormat::Csv, false) => rows::of(&predictions),
+        (ResultFormat::Csv, true) => rows::of_raw(interface, all),
     };
-    let kind = if args.format == ResultFormat::Json { Text::Json } else { Text::Lines };
-    let content = if args.raw { Content::Secret } else { fhe_diagnostics::text(kind) };
     match &args.result_file {
-        Some(path) => write(path, content, format!("{text}\n").as_bytes()),
+        Some(path) => write(path, content(args), format!("{text}\n").as_bytes()),
         None => print(&text),
     }
 }

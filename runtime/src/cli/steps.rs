@@ -19,7 +19,7 @@ use super::args::{Decrypt, Encrypt, Eval, Keygen};
 use super::error::CliError;
 use super::program::{Contract, Program};
 use super::progress::Bar;
-use super::run::{memory_budget, note_memory, report_profile};
+use super::run::{check_profile, memory_budget, note_memory, report_profile};
 use super::{complain, samples, show, sum_up};
 use crate::partial::{Batch, Partial};
 use crate::store::{self, FileError, FileErrorKind};
@@ -116,6 +116,7 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
         }
     }
     different(&args.ciphertexts, &args.output)?;
+    check_profile(&args.run)?;
     store::check_ciphertexts(&args.output)?;
     let program = Program::load(&args.program)?;
     for (path, kind) in [(&args.ciphertexts, Kind::Ciphertexts), (&args.eval_keys, Kind::EvaluationKeys)] {
@@ -167,11 +168,11 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     }
     drop(bar);
     let seconds: f64 = profiles.iter().map(|profile| profile.total_seconds).sum();
-    report_profile(&args.run, &Profile::joined(profiles))?;
     let ciphertexts =
         Ciphertexts { key_id, samples: results, names: inputs.names, request: Some(request.hash) };
     store::write_ciphertexts(&args.output, &context, &expected, &ciphertexts)?;
     partial.remove();
+    report_profile(&args.run, &Profile::joined(profiles))?;
     let before = if n_resumed > 0 { format!(", {n_resumed} of them before") } else { String::new() };
     let words = format!(
         "{}: {n_evaluations} encrypted result(s){before}, keys read in {key_seconds:.2} s, evaluated in {seconds:.2} s",
@@ -222,15 +223,20 @@ pub(crate) fn decrypt(args: &Decrypt, quiet: bool) -> Result<(), CliError> {
         let kind = FileErrorKind::WrongKey { found: results.key_id, expected: client.key().id() };
         return Err(refused(kind).into());
     }
-    match &args.request {
+    let names = match &args.request {
         Some(path) => {
             let request = store::read_request(path, &context, &Expected::input(&program.interface))?;
             results.check_answers(&request).map_err(|error| refused(error.into()))?;
+            // What the client called its samples, whatever the server calls them.
+            store::read_contents(path)?.names
         }
-        None if quiet => {}
-        None => complain("note: the result was not compared with a request; --request FILE does"),
-    }
-    let names = results.names;
+        None => {
+            if !quiet {
+                complain("note: the result was not compared with a request; --request FILE does");
+            }
+            results.names.clone()
+        }
+    };
     let scores = results
         .samples
         .into_iter()

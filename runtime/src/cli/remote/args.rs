@@ -20,9 +20,9 @@ pub(crate) struct Remote {
     /// Pictures or folders of them, .npy, .npz, .csv, CIFAR-10 .bin or idx files (each may be gzipped)
     #[arg(required_unless_present = "keys_only")]
     pub inputs: Vec<PathBuf>,
-    /// Which samples of a file that holds several: 3 or 0..8
-    #[arg(long, value_name = "RANGE", default_value = "0")]
-    pub index: Selection,
+    /// Which samples of a file that holds several: 3, 0..8 or all (default: all, of up to 100)
+    #[arg(long, value_name = "RANGE")]
+    pub index: Option<Selection>,
     /// Stretch pictures of another size to the model's
     #[arg(long)]
     pub resize: bool,
@@ -88,7 +88,7 @@ impl Remote {
     pub(super) fn summary_format(&self) -> TextFormat {
         match self.show.format {
             ResultFormat::Json => TextFormat::Json,
-            ResultFormat::Text | ResultFormat::Npy => TextFormat::Text,
+            ResultFormat::Text | ResultFormat::Csv | ResultFormat::Npy => TextFormat::Text,
         }
     }
 }
