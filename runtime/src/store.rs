@@ -251,7 +251,7 @@ pub fn read_header(path: &Path, kind: Kind) -> Result<Header, FileError> {
 /// # Errors
 /// If the file cannot be read or is no ciphertext file.
 pub fn read_contents(path: &Path) -> Result<Contents, FileError> {
-    read(path, Kind::Ciphertexts, |file, len| fhe_files::read_contents(file, len))
+    read(path, Kind::Ciphertexts, fhe_files::read_contents)
 }
 
 /// How many keys a file of evaluation keys says that it has.
@@ -259,7 +259,7 @@ pub fn read_contents(path: &Path) -> Result<Contents, FileError> {
 /// # Errors
 /// If the file cannot be read or is no such file.
 pub fn count_evaluation_keys(path: &Path) -> Result<usize, FileError> {
-    read(path, Kind::EvaluationKeys, |file, len| fhe_files::count_evaluation_keys(file, len))
+    read(path, Kind::EvaluationKeys, fhe_files::count_evaluation_keys)
 }
 
 /// Refuses a file of `kind` that is for other parameters; reads nothing but its header.

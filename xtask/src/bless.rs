@@ -5,5 +5,5 @@ use std::io;
 use crate::workspace;
 
 pub(crate) fn run() -> io::Result<()> {
-    workspace::run("cargo", &[&["test"], &workspace::WHOLE[..]].concat(), &[("INSTA_UPDATE", "always")])
+    workspace::run("cargo", &["test", "--release", "--workspace"], &[("INSTA_UPDATE", "always")])
 }

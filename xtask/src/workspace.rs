@@ -12,9 +12,6 @@ pub(crate) fn root() -> PathBuf {
         .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-/// Builds everything with all that the commands can have: what CI tests and archives hold.
-pub(crate) const WHOLE: [&str; 4] = ["--release", "--workspace", "--features", "fhec-command/oracle"];
-
 /// Runs `program` there; anything but success is an error.
 pub(crate) fn run(program: &str, args: &[&str], env: &[(&str, &str)]) -> io::Result<()> {
     let status = Command::new(program).args(args).envs(env.iter().copied()).current_dir(root()).status()?;

@@ -82,8 +82,8 @@ impl Estimate {
             let _ = writeln!(
                 text,
                 "1000 images cost {} at {} per core and hour",
-                units::two_digits(self.thousand_images(price)),
-                units::two_digits(price)
+                units::price(self.thousand_images(price)),
+                units::price(price)
             );
         }
         text

@@ -41,6 +41,15 @@ pub(super) fn two_digits(value: f64) -> String {
     }
 }
 
+/// A sum of money with two significant digits, never in powers of ten.
+pub(super) fn price(value: f64) -> String {
+    match value.abs() {
+        v if v >= 10.0 => format!("{value:.0}"),
+        v if v >= 1e-9 => format!("{value:.*}", (1.0 - v.log10().floor()) as usize),
+        _ => "0".to_owned(),
+    }
+}
+
 fn digits(value: f64) -> String {
     match value {
         v if v >= 99.95 => format!("{v:.0}"),
@@ -52,6 +61,11 @@ fn digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prices_are_plain_numbers() {
+        assert_eq!([0.0, 5.49e-4, 0.04, 1.25, 37.2].map(price), ["0", "0.00055", "0.040", "1.2", "37"]);
+    }
 
     #[test]
     fn three_digits_and_a_unit() {

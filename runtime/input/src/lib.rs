@@ -1,7 +1,7 @@
 //! Reads images and tensors from the files people have, as inputs of a model.
 //!
-//! Pictures (PNG, JPEG, BMP, WebP, TIFF), NumPy arrays (`.npy`, `.npz`), CSV tables, CIFAR-10 binary batches and idx files (as MNIST
-//! ships them), each also gzipped. A file is read once into [`Samples`]; [`Samples::tensor`] gives one sample as
+//! Pictures (PNG, JPEG, BMP, WebP, TIFF), NumPy arrays (`.npy`, `.npz`), CSV tables, CIFAR-10 binary batches and idx files
+//! (as MNIST ships them), each also gzipped. A file is read once into [`Samples`]; [`Samples::tensor`] gives one sample as
 //! `f64` values in `[channel, y, x]` order. Pixels (bytes) go through the model's
 //! [`Preprocessing`](fhe_bytecode::Preprocessing); other numbers are model inputs as they are.
 //!

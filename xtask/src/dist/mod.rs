@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     }
     // With the features of the whole workspace: what is shipped is what the tests ran.
     let commands: Vec<&str> = COMMANDS.iter().flat_map(|command| ["--bin", command]).collect();
-    workspace::run("cargo", &[&["build"], &workspace::WHOLE[..], &commands].concat(), &[])?;
+    workspace::run("cargo", &[&["build", "--release", "--workspace"], &commands[..]].concat(), &[])?;
     for part in ["bin", "completions", "man"] {
         fs::create_dir_all(folder.join(part))?;
     }

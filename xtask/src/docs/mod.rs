@@ -7,9 +7,6 @@ use std::path::PathBuf;
 
 use crate::{lab, workspace};
 
-/// What documents call.
-const COMMANDS: [&str; 6] = ["--bin", "fhec", "--bin", "fhe-run", "--bin", "fhe-serve"];
-
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   cargo xtask docs
@@ -36,8 +33,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     if args.pages {
         return Ok(());
     }
-    let build = ["build", "--release", "--workspace", "--quiet"];
-    workspace::run("cargo", &[&build[..], &COMMANDS].concat(), &[])?;
+    workspace::run("cargo", &["build", "--release", "--workspace", "--quiet"], &[])?;
     let documents = match &args.only {
         Some(path) => vec![path.clone()],
         None => blocks::documents()?,
