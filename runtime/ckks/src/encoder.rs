@@ -163,12 +163,12 @@ impl<'a> Encoder<'a> {
 impl Encoding {
     /// Residues of one tower in NTT form.
     pub(super) fn transform_tower(&self, tower: &Tower, out: &mut [u64]) {
-        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max, Held::Integers);
+        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max);
     }
 
     /// As [`Encoding::transform_tower`], but only for inner products, in the form that this gives.
     pub(super) fn transform_for_products(&self, tower: &Tower, out: &mut [u64]) -> Held {
-        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max, Held::Doubles)
+        tower.ntt.forward_for_products(&tower.kernels, out, &self.coeffs, self.max)
     }
 }
 

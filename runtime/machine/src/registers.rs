@@ -1,63 +1,83 @@
-//! Ciphertext registers, addressed in runs.
+//! Ciphertext registers, addressed in runs; every sample of a batch has its own.
 
 use fhe_bytecode::CtRange;
 
 use fhe_ckks::{Ciphertext, CkksError};
 
 const UNDEFINED: CkksError = CkksError::Plan("a register is not defined");
+const LENGTH: CkksError = CkksError::Plan("a result has another length than its registers");
 
-/// The registers of one evaluation; grows as needed.
-#[derive(Debug, Default)]
+/// The registers of one evaluation; grows as needed. Values of a run are those of the first sample, then those of the next.
+#[derive(Debug)]
 pub(crate) struct RegisterFile {
-    registers: Vec<Option<Ciphertext>>,
+    samples: Vec<Vec<Option<Ciphertext>>>,
 }
 
 impl RegisterFile {
+    /// Empty registers for so many samples.
+    pub(crate) fn new(n_samples: usize) -> Self {
+        Self { samples: (0..n_samples).map(|_| Vec::new()).collect() }
+    }
+
     /// Defines the registers of a run.
     pub(crate) fn put(&mut self, run: CtRange, values: Vec<Ciphertext>) -> Result<(), CkksError> {
-        if values.len() != run.len() {
-            return Err(CkksError::Plan("a result has another length than its registers"));
+        if values.len() != run.len() * self.samples.len() {
+            return Err(LENGTH);
         }
-        for (id, value) in run.iter().zip(values) {
-            if self.registers.len() <= id.index() {
-                self.registers.resize_with(id.index() + 1, || None);
+        let mut values = values.into_iter();
+        for registers in &mut self.samples {
+            for (id, value) in run.iter().zip(values.by_ref().take(run.len())) {
+                if registers.len() <= id.index() {
+                    registers.resize_with(id.index() + 1, || None);
+                }
+                registers[id.index()] = Some(value);
             }
-            self.registers[id.index()] = Some(value);
         }
         Ok(())
     }
 
     /// Frees the registers of a run and gives what they held.
     pub(crate) fn take(&mut self, run: CtRange) -> Result<Vec<Ciphertext>, CkksError> {
-        let mut take = |id: fhe_bytecode::CtId| self.registers.get_mut(id.index())?.take();
-        run.iter().map(|id| take(id).ok_or(UNDEFINED)).collect()
+        let all = self.samples.iter_mut().flat_map(|registers| {
+            let mut take = |id: fhe_bytecode::CtId| registers.get_mut(id.index())?.take();
+            run.iter().map(|id| take(id).ok_or(UNDEFINED)).collect::<Vec<_>>()
+        });
+        all.collect()
     }
 
     /// What the registers of a run hold.
     pub(crate) fn run(&self, run: CtRange) -> Result<Vec<&Ciphertext>, CkksError> {
-        run.iter()
-            .map(|id| self.registers.get(id.index()).and_then(Option::as_ref).ok_or(UNDEFINED))
-            .collect()
+        let all = self.samples.iter().flat_map(|registers| {
+            run.iter().map(|id| registers.get(id.index()).and_then(Option::as_ref).ok_or(UNDEFINED))
+        });
+        all.collect()
     }
 
-    /// Lends the values of several runs as one slice; only a register named twice is copied.
+    /// Lends the values of several runs as one slice for each sample; only a register named twice is copied.
     pub(crate) fn with_runs<T>(
         &mut self,
         runs: &[CtRange],
-        work: impl FnOnce(&[Ciphertext]) -> Result<T, CkksError>,
+        work: impl FnOnce(&[&[Ciphertext]]) -> Result<T, CkksError>,
     ) -> Result<T, CkksError> {
         let ids: Vec<usize> = runs.iter().flat_map(|run| run.iter()).map(|id| id.index()).collect();
-        let mut values: Vec<Ciphertext> = Vec::with_capacity(ids.len());
-        for (position, &id) in ids.iter().enumerate() {
-            let value = match ids[..position].iter().position(|&earlier| earlier == id) {
-                Some(earlier) => values[earlier].clone(),
-                None => self.registers.get_mut(id).and_then(Option::take).ok_or(UNDEFINED)?,
-            };
-            values.push(value);
+        let mut lent: Vec<Vec<Ciphertext>> = Vec::with_capacity(self.samples.len());
+        for registers in &mut self.samples {
+            let mut values: Vec<Ciphertext> = Vec::with_capacity(ids.len());
+            for (position, &id) in ids.iter().enumerate() {
+                let value = match ids[..position].iter().position(|&earlier| earlier == id) {
+                    Some(earlier) => values[earlier].clone(),
+                    None => registers.get_mut(id).and_then(Option::take).ok_or(UNDEFINED)?,
+                };
+                values.push(value);
+            }
+            lent.push(values);
         }
-        let result = work(&values);
-        for (id, value) in ids.into_iter().zip(values) {
-            self.registers[id] = Some(value);
+        let slices: Vec<&[Ciphertext]> = lent.iter().map(Vec::as_slice).collect();
+        let result = work(&slices);
+        for (registers, values) in self.samples.iter_mut().zip(lent) {
+            for (&id, value) in ids.iter().zip(values) {
+                registers[id] = Some(value);
+            }
         }
         result
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use fhe_bytecode::{CtRange, Fingerprint, MapId, Op};
+use fhe_bytecode::{CtRange, Fingerprint, MapId, Memory, Op};
 use fhe_ring::parallel::*;
 
 use super::cancel::Cancel;
@@ -19,6 +19,9 @@ use super::progress::{Observer, Progress, Ticker};
 use super::registers::RegisterFile;
 use fhe_ckks::linear::{self, Diagonal};
 use fhe_ckks::{Ciphertext, CkksError, Context, EvaluationKeys, Evaluator, KeyId, Plaintext, key_request};
+
+/// Inputs that are evaluated at once at most: transformed plaintexts and keys are then read from a cache by nearly all of them.
+const MAX_BATCH: u64 = 4;
 
 /// Cannot happen: steps are prepared from the same instructions.
 const MISPREPARED: CkksError = CkksError::Plan("an instruction was prepared as another one");
@@ -88,6 +91,17 @@ impl Session {
         }
     }
 
+    /// How many inputs a budget lets be evaluated at once, at least one; more than some bring nothing.
+    pub fn batch(&self, budget: u64) -> usize {
+        let MemoryPlan { key_bytes, working_bytes, plaintext_bytes } = self.memory();
+        let keys = key_bytes.saturating_add(plaintext_bytes);
+        let fits = |n: &u64| {
+            let working = working_bytes.saturating_mul(*n);
+            Memory { keys, working }.spare(budget).is_some_and(|spare| spare > 0)
+        };
+        (2..=MAX_BATCH).take_while(fits).last().unwrap_or(1) as usize
+    }
+
     /// The keys.
     pub fn keys(&self) -> &Arc<EvaluationKeys> {
         &self.keys
@@ -108,9 +122,28 @@ impl Session {
         cancel: &Cancel,
         observer: &dyn Observer,
     ) -> Result<(Vec<Ciphertext>, Profile), VmError> {
-        self.check_input(&input)?;
-        let mut input = Some(input.ciphertexts);
-        let mut registers = RegisterFile::default();
+        let (mut outputs, profile) = self.evaluate_batch(vec![input], cancel, observer)?;
+        Ok((outputs.pop().unwrap_or_default(), profile))
+    }
+
+    /// Evaluates the program on several encrypted inputs at once. They share the transforms of plaintexts, each gets the bits
+    /// that it would get alone, and each takes its own [`MemoryPlan::working_bytes`].
+    ///
+    /// # Errors
+    /// As [`Session::evaluate`], for any of them.
+    pub fn evaluate_batch(
+        &self,
+        inputs: Vec<Input>,
+        cancel: &Cancel,
+        observer: &dyn Observer,
+    ) -> Result<(Vec<Vec<Ciphertext>>, Profile), VmError> {
+        inputs.iter().try_for_each(|input| self.check_input(input))?;
+        let n_samples = inputs.len();
+        if n_samples == 0 {
+            return Ok((Vec::new(), Profile::default()));
+        }
+        let mut input = inputs.into_iter().flat_map(|input| input.ciphertexts).collect();
+        let mut registers = RegisterFile::new(n_samples);
         let mut output = Vec::new();
         let mut recorder = Recorder::new();
         let weights = self.weights();
@@ -134,7 +167,7 @@ impl Session {
             };
             recorder
                 .time(layer, instruction.op.name(), || match &instruction.op {
-                    Op::Input { dst } => registers.put(*dst, input.take().unwrap_or_default()),
+                    Op::Input { dst } => registers.put(*dst, std::mem::take(&mut input)),
                     Op::Output { src } => registers.take(*src).map(|result| output = result),
                     Op::Free { src } => registers.take(*src).map(drop),
                     Op::Linear { dst, src, map, .. } => {
@@ -155,7 +188,10 @@ impl Session {
             done += weights[index];
         }
         let (encode_seconds, n_encoded) = self.model.meter.encoded();
-        Ok((output, recorder.finish(encode_seconds, n_encoded)))
+        let n_outputs = output.len() / n_samples;
+        let mut output = output.into_iter();
+        let outputs = (0..n_samples).map(|_| output.by_ref().take(n_outputs).collect()).collect();
+        Ok((outputs, recorder.finish(encode_seconds, n_encoded)))
     }
 
     fn check_input(&self, input: &Input) -> Result<(), VmError> {
@@ -204,10 +240,10 @@ impl Session {
             };
         let (dst, result) = match (op, &self.model.steps[index]) {
             (Op::AddPlain { dst, src, .. }, Step::Plain(step)) => {
-                (dst, self.plain(index, step, &registers.run(*src)?, |ct, p| evaluator.add_plain(ct, p))?)
+                (dst, self.plain(index, step, registers, *src, |ct, p| evaluator.add_plain(ct, p))?)
             }
             (Op::MulPlain { dst, src, .. }, Step::Plain(step)) => {
-                (dst, self.plain(index, step, &registers.run(*src)?, |ct, p| evaluator.mul_plain(ct, p))?)
+                (dst, self.plain(index, step, registers, *src, |ct, p| evaluator.mul_plain(ct, p))?)
             }
             (Op::Square { dst, src }, _) => {
                 let key = relin()?;
@@ -256,8 +292,10 @@ impl Session {
             ticker,
         };
         let evaluator = Evaluator::new(&self.model.context);
-        registers.with_runs(src, |inputs| {
-            linear::evaluate(&evaluator, inputs, step.plan(), &source, self.keys.galois())
+        registers.with_runs(src, |samples| {
+            let keys = self.keys.galois();
+            let results = linear::evaluate_batch(&evaluator, samples, step.plan(), &source, keys)?;
+            Ok(results.into_iter().flatten().collect())
         })
     }
 
@@ -265,12 +303,16 @@ impl Session {
         &self,
         index: usize,
         step: &PlainStep,
-        operands: &[&Ciphertext],
+        registers: &RegisterFile,
+        src: CtRange,
         apply: impl Fn(&Ciphertext, &Plaintext) -> Result<Ciphertext, CkksError> + Sync,
     ) -> Result<Vec<Ciphertext>, CkksError> {
         let basis = self.model.context.basis(step.level);
         let encoder = self.model.context.encoder();
-        let one = |(i, operand): (usize, &&Ciphertext)| {
+        let (operands, n_each) = (registers.run(src)?, src.len());
+        let one = |(i, &operand): (usize, &&Ciphertext)| {
+            // Every sample takes all vectors.
+            let i = i % n_each;
             let vector = step.vectors.get(i).ok_or(CkksError::Plan("a constant has too few vectors"))?;
             let encode = || encoder.round(vector, step.scale);
             match self.model.sets[index].get(&self.model.context, &self.model.meter, i, encode)? {

@@ -72,10 +72,38 @@ fn check(program: &CheckedProgram) {
     }
     // Cached or not, the bits are the same.
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
+    check_batch(&session(program, &run, 1 << 40), &run, &client);
     let found = client.decrypt_raw(&results[0]).unwrap();
     for (found, expected) in found.iter().zip(expected(&values)) {
         assert!((found - expected).abs() < 1e-3, "{found} instead of {expected}");
     }
+}
+
+/// Inputs that are evaluated at once get the bits that each gets alone.
+fn check_batch(session: &Session, run: &Run, client: &Client) {
+    let tensors = [0, 7, 90].map(|first| (0..32).map(|i| value(i + first)).collect::<Vec<f64>>());
+    let fresh = tensors.map(|tensor| client.encrypt(&tensor, &mut fixed_seeds(6)).unwrap());
+    let inputs = fresh.iter().map(|fresh| input(run, fresh)).collect();
+    let (together, _) = session.evaluate_batch(inputs, &Cancel::default(), &Silent).unwrap();
+    let alone: Vec<_> = fresh.iter().map(|fresh| evaluate(session, input(run, fresh)).unwrap()).collect();
+    assert!(together == alone, "inputs at once get other bits");
+    assert_eq!(session.evaluate_batch(Vec::new(), &Cancel::default(), &Silent).unwrap().0.len(), 0);
+}
+
+#[test]
+fn a_batch_takes_the_memory_of_its_inputs() {
+    let program = toy_program(Packing::Packed);
+    let run = setup(&program);
+    let session = session(&program, &run, 1 << 40);
+    let plan = session.memory();
+    assert_eq!(session.batch(1 << 40), 4);
+    assert_eq!(session.batch(plan.total()), 1);
+    let room = |n: u64| {
+        let working = n * plan.working_bytes;
+        (plan.key_bytes + plan.plaintext_bytes + working + (2 * working).min(1 << 30)) * 16 / 15 + 16
+    };
+    assert_eq!([2, 3, 4].map(|n| session.batch(room(n))), [2, 3, 4]);
+    assert_eq!(session.batch(room(2) - plan.working_bytes), 1);
 }
 
 #[test]

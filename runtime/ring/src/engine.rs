@@ -11,7 +11,6 @@ use super::plain_ntt::PlainNtt;
 use super::scalar::{Conversion, End};
 #[cfg(any(target_arch = "x86_64", target_feature = "relaxed-simd"))]
 use super::simd;
-use super::words::Held;
 
 #[derive(Clone, Debug)]
 pub(super) enum Engine {
@@ -101,16 +100,16 @@ impl Engine {
         }
     }
 
-    /// Integral coefficients in [-q, q] to residues or doubles, if the engine takes doubles.
-    pub(super) fn forward_f64(&self, out: &mut [u64], coeffs: &[f64], held: Held) -> bool {
+    /// Begins the transform of integral coefficients in [-q, q], if the engine takes doubles.
+    pub(super) fn begin_f64(&self, out: &mut [u64], coeffs: &[f64]) -> bool {
         match self {
             Self::Plain(_) | Self::Library(_) => return false,
             #[cfg(target_arch = "x86_64")]
-            Self::Four(plan) => plan.forward_f64(out, coeffs, held),
+            Self::Four(plan) => plan.begin_f64(out, coeffs),
             #[cfg(target_arch = "x86_64")]
-            Self::Eight(plan) => plan.forward_f64(out, coeffs, held),
+            Self::Eight(plan) => plan.begin_f64(out, coeffs),
             #[cfg(target_feature = "relaxed-simd")]
-            Self::Two(plan) => plan.forward_f64(out, coeffs, held),
+            Self::Two(plan) => plan.begin_f64(out, coeffs),
         }
         true
     }

@@ -64,34 +64,49 @@ impl Ntt {
         self.engine.forward(buf);
     }
 
-    /// Transforms a polynomial in X^k given by its n/k integral coefficients, k = n / out.len() a power of two.
+    /// Transforms a polynomial in X^k given by its n/k integral coefficients, k = n / out.len() a power of two, to residues.
     ///
-    /// Its full transform has every entry of the result k times in a row. `max` bounds the coefficients. The result
-    /// is residues; if doubles are wanted, it may be these, for inner products. The form it has is given back.
+    /// Its full transform has every entry of the result k times in a row. `max` bounds the coefficients.
     ///
     /// # Panics
     /// When the lengths differ or do not divide the size.
-    pub fn forward_f64(
-        &self,
-        kernels: &Kernels,
-        out: &mut [u64],
-        coeffs: &[f64],
-        max: f64,
-        wanted: Held,
-    ) -> Held {
-        let plan = self.subring(out.len());
-        // The engine may take doubles as they are.
-        if max <= self.modulus.value() as f64 && plan.engine.forward_f64(out, coeffs, wanted) {
-            return wanted;
+    pub fn forward_f64(&self, kernels: &Kernels, out: &mut [u64], coeffs: &[f64], max: f64) {
+        self.subring(out.len()).forward_to(kernels, out, coeffs, max, End::Residues);
+    }
+
+    /// As [`Ntt::forward_f64`], but only for inner products next to residues, in the form that this gives.
+    ///
+    /// # Panics
+    /// As [`Ntt::forward_f64`].
+    pub fn forward_for_products(&self, kernels: &Kernels, out: &mut [u64], coeffs: &[f64], max: f64) -> Held {
+        self.subring(out.len()).forward_to(kernels, out, coeffs, max, kernels.packed_end())
+    }
+
+    fn forward_to(&self, kernels: &Kernels, out: &mut [u64], coeffs: &[f64], max: f64, end: End<'_>) -> Held {
+        let begun = self.begin_f64(kernels, out, coeffs, max);
+        let mut held = Held::Integers;
+        for (i, piece) in out.chunks_exact_mut(self.piece()).enumerate() {
+            held = self.finish_piece(kernels, begun, i, piece, end, &mut Ahead::nothing());
         }
-        kernels.reduce_f64(out, coeffs);
-        plan.forward(out);
-        Held::Integers
+        held
     }
 
     /// Entries of a transform that [`Ntt::finish_piece`] takes at once.
     pub fn piece(&self) -> usize {
         self.engine.piece().unwrap_or(PIECE.min(self.n))
+    }
+
+    /// Begins the transform of n integral coefficients, which `max` bounds; every piece must then be finished, in any order.
+    ///
+    /// # Panics
+    /// When a length differs from the size.
+    pub fn begin_f64(&self, kernels: &Kernels, out: &mut [u64], coeffs: &[f64], max: f64) -> Begun {
+        if max <= self.modulus.value() as f64 && self.engine.begin_f64(out, coeffs) {
+            return Begun::Layers;
+        }
+        kernels.reduce_f64(out, coeffs);
+        self.forward(out);
+        Begun::Values
     }
 
     /// Begins the transform of a base conversion; every piece must then be finished, in any order. What is `ahead` may be asked

@@ -9,7 +9,8 @@ use super::words::{Held, Words};
 /// `x` may be shorter than `y` by a power of two k: then entry i of `x` stands for entries ki … ki+k-1.
 #[derive(Clone, Copy, Debug)]
 pub struct Term<'a> {
-    /// The shared factor; doubles may be any representatives of their residues.
+    /// The shared factor: residues, or what [`Kernels::packed_end`](super::Kernels::packed_end) leaves; doubles may be any
+    /// representatives of their residues.
     pub x: Words<'a>,
     /// The factors for the first and for the second sum, in one form; doubles are in [0, q), as
     /// [`Kernels::unpack`](super::Kernels::unpack) may make them.

@@ -218,6 +218,9 @@ pub(crate) struct Bench {
     /// Evaluations before the first measured one (they fill the plaintext cache)
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub warmup: u32,
+    /// Images evaluated at once, which share plaintexts and keys; seconds are those of one image
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub batch: u32,
     #[command(flatten)]
     pub run: RunArgs,
     /// How to print the result

@@ -1,10 +1,10 @@
 //! `fhe-run bench`: medians, memory and error of an evaluation.
 
 use comfy_table::{CellAlignment, Table};
-use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::{CheckedProgram, Memory};
 use fhe_host::memory::{peak_rss_bytes, processor_seconds};
 use fhe_host::show_bytes;
-use fhe_machine::{Options, Profile};
+use fhe_machine::{Options, Profile, VmError};
 use fhe_secret::SeedSource;
 
 use super::args::{Bench, TextFormat};
@@ -23,10 +23,11 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
     let sample = samples::load_one(&program.interface, &args.sample)?;
-    let n_evaluations = (args.warmup + args.runs) as usize;
-    let options = Options { memory: memory_budget(&args.run), n_evaluations };
+    let (n_evaluations, batch) = ((args.warmup + args.runs) as usize, args.batch as usize);
+    let memory = memory_budget(&args.run);
     let mut seeds = SeedSource::os();
-    let trial = Trial::new(&program.checked, options, &mut seeds)?;
+    check_batch(&program.checked, batch, memory)?;
+    let trial = Trial::new(&program.checked, Options { memory, n_evaluations }, &mut seeds)?;
     note_memory(trial.session(), quiet);
     let (mut seconds, mut first_seconds, mut max_abs_error) = (Vec::new(), None, 0f64);
     let (mut layers, mut core_seconds) = (Vec::new(), Vec::new());
@@ -35,20 +36,23 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     for run in 0..n_evaluations {
         let bar = Bar::new(&format!("run {} of {n_evaluations}", run + 1), quiet);
         let began = processor_seconds();
-        let outcome = trial.run(&sample.tensor, &mut seeds, &bar)?;
-        let spent = began.and_then(|began| Some(processor_seconds()? - began));
+        let outcomes = trial.run_batch(&vec![&sample.tensor[..]; batch], &mut seeds, &bar)?;
+        let spent = began.and_then(|began| Some((processor_seconds()? - began) / batch as f64));
         drop(bar);
+        for outcome in &outcomes {
+            max_abs_error = max_abs_error.max(outcome.max_abs_error());
+            is_judged = is_judged && is_for(&program.interface, &sample, outcome);
+            deviation = deviation.or(outcome.judge(bound).err().map(|cause| (run, cause)));
+        }
+        let outcome = &outcomes[0];
         first_seconds.get_or_insert(outcome.eval_seconds);
-        max_abs_error = max_abs_error.max(outcome.max_abs_error());
-        is_judged = is_judged && is_for(&program.interface, &sample, &outcome);
-        deviation = deviation.or(outcome.judge(bound).err().map(|cause| (run, cause)));
         if run >= args.warmup as usize {
             seconds.push(outcome.eval_seconds);
             core_seconds.extend(spent);
         }
         if run + 1 == n_evaluations {
             report_profile(&args.run, &outcome.profile)?;
-            layers = LayerTime::compared(&program.checked, &outcome.profile);
+            layers = LayerTime::compared(&program.checked, &outcome.profile, batch);
         }
     }
     let params = program.checked.params();
@@ -56,6 +60,7 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     let report = serde_json::json!({
         "median_seconds": median(&seconds),
         "seconds": seconds,
+        "batch": batch,
         "first_seconds": first_seconds,
         "median_core_seconds": (!core_seconds.is_empty()).then(|| median(&core_seconds)),
         "keygen_seconds": trial.keygen_seconds,
@@ -77,9 +82,10 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     match args.format {
         TextFormat::Json => print(&pretty(&report)),
         TextFormat::Text => print(&format!(
-            "{}\nmedian of {} run(s): {:.3} s on {} thread(s), first {:.3} s\npeak memory: {}\nlargest error: {max_abs_error:.2e} (predicted at most {bound:.2e})",
+            "{}\nmedian of {} run(s){}: {:.3} s on {} thread(s), first {:.3} s\npeak memory: {}\nlargest error: {max_abs_error:.2e} (predicted at most {bound:.2e})",
             LayerTime::table(&layers),
             seconds.len(),
+            if batch > 1 { format!(", an image of {batch} at once") } else { String::new() },
             median(&seconds),
             rayon::current_num_threads(),
             first_seconds.unwrap_or_default(),
@@ -98,6 +104,19 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     }
 }
 
+/// Refuses a batch that the memory does not hold.
+fn check_batch(program: &CheckedProgram, batch: usize, budget: u64) -> Result<(), CliError> {
+    let Memory { keys, working } = Memory::of(program);
+    let memory = Memory { keys, working: working.saturating_mul(batch as u64) };
+    match memory.spare(budget) {
+        Some(_) => Ok(()),
+        None => {
+            let Memory { keys, working } = memory;
+            Err(VmError::TooLittleMemory { needed: memory.needed(), keys, working, budget }.into())
+        }
+    }
+}
+
 /// Time of one layer: what the compiler expects of all threads together, and the last run.
 #[derive(Debug, serde::Serialize)]
 struct LayerTime {
@@ -108,7 +127,7 @@ struct LayerTime {
 
 impl LayerTime {
     /// Layers of one name together, in the order of execution.
-    fn compared(program: &CheckedProgram, profile: &Profile) -> Vec<Self> {
+    fn compared(program: &CheckedProgram, profile: &Profile, batch: usize) -> Vec<Self> {
         let threads = rayon::current_num_threads() as f64;
         let predicted = |name: &str| -> f64 {
             let layers = program.spec().layers.iter().filter(|layer| layer.name == name);
@@ -117,7 +136,7 @@ impl LayerTime {
         let time = |(layer, share): (&str, fhe_machine::Share)| Self {
             layer: layer.to_owned(),
             predicted_seconds: predicted(layer),
-            measured_seconds: share.seconds,
+            measured_seconds: share.seconds / batch as f64,
         };
         profile.by_layer().into_iter().map(time).collect()
     }

@@ -32,7 +32,7 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
         .iter()
         .enumerate()
         .map(|(i, input)| {
-            bar.item(i, inputs.len());
+            bar.items(i..i + 1, inputs.len());
             trial.run(&input.tensor, &mut seeds, &bar)
         })
         .collect::<Result<Vec<Outcome>, TrialError>>()?;

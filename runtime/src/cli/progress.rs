@@ -1,5 +1,6 @@
 //! An evaluation as a bar: the input and the layer, the time left of the whole batch and the memory in use.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use fhe_host::memory::rss_bytes;
@@ -9,8 +10,8 @@ use fhe_machine::{Observer, Progress};
 /// A bar on standard error; hidden when that is no terminal, or by `--quiet`.
 pub(crate) struct Bar {
     bar: fhe_diagnostics::Bar,
-    /// Which input of how many, where there are several.
-    item: (usize, usize),
+    /// Which inputs of how many, where there are several.
+    items: (Range<usize>, usize),
     /// Inputs that were done before the work began.
     done_before: usize,
     began: Instant,
@@ -20,7 +21,7 @@ impl Bar {
     /// A bar for work called `title`.
     pub(crate) fn new(title: &str, quiet: bool) -> Self {
         let bar = fhe_diagnostics::Bar::new(title, quiet);
-        Self { bar, item: (0, 1), done_before: 0, began: Instant::now() }
+        Self { bar, items: (0..1, 1), done_before: 0, began: Instant::now() }
     }
 
     /// Goes over to the next piece of work, of which so many inputs are done already.
@@ -34,9 +35,9 @@ impl Bar {
         self.bar.suspend(write);
     }
 
-    /// Goes over to the next input of a batch, counted from 0.
-    pub(crate) fn item(&mut self, index: usize, of: usize) {
-        self.item = (index, of.max(1));
+    /// Goes over to the next inputs, counted from 0, which are evaluated at once.
+    pub(crate) fn items(&mut self, items: Range<usize>, of: usize) {
+        self.items = (items, of.max(1));
     }
 
     /// Shows a part of the work done, from 0 to 1, and what is at hand.
@@ -48,18 +49,22 @@ impl Bar {
 impl Observer for Bar {
     fn progress(&self, progress: Progress<'_>) {
         let memory = rss_bytes().map_or(String::new(), |bytes| format!(", {}", show_bytes(bytes)));
-        let (index, of) = self.item;
+        let (Range { start, end }, of) = self.items.clone();
         match of {
             1 => {
                 let detail = format!("{}{memory}", progress.layer);
                 self.bar.set_left(progress.fraction, progress.remaining(), &detail);
             }
             _ => {
-                let done = index as f64 + progress.fraction;
+                let done = start as f64 + (end - start) as f64 * progress.fraction;
                 let part = done / of as f64;
                 let factor = (of as f64 - done) / (done - self.done_before as f64);
                 let left = factor.is_finite().then(|| self.began.elapsed().mul_f64(factor.max(0.0)));
-                let detail = format!("input {} of {of}, {}{memory}", index + 1, progress.layer);
+                let inputs = match end - start {
+                    1 => format!("input {end}"),
+                    _ => format!("inputs {} to {end}", start + 1),
+                };
+                let detail = format!("{inputs} of {of}, {}{memory}", progress.layer);
                 self.bar.set_left(part, left, &detail);
             }
         }

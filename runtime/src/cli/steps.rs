@@ -156,14 +156,21 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
     }
     let mut profiles = Vec::new();
     bar.begin("evaluating", n_resumed);
-    for (i, sample) in inputs.samples.into_iter().enumerate().skip(n_resumed) {
-        bar.item(i, n_evaluations);
-        let sample = sample.into_iter().map(|stored| stored.expand(&context)).collect();
-        let input = Input::new(&context, inputs.key_id, sample);
-        let (result, profile) = session.evaluate(input, &Cancel::default(), &bar)?;
-        let result: Vec<Stored> = result.into_iter().map(Stored::Full).collect();
-        partial.push(&result)?;
-        results.push(result);
+    let at_once = session.batch(memory);
+    let mut left = inputs.samples.into_iter().skip(n_resumed);
+    while results.len() < n_evaluations {
+        let input = |sample: Vec<Stored>| {
+            let sample = sample.into_iter().map(|stored| stored.expand(&context)).collect();
+            Input::new(&context, inputs.key_id, sample)
+        };
+        let batch: Vec<Input> = left.by_ref().take(at_once).map(input).collect();
+        bar.items(results.len()..results.len() + batch.len(), n_evaluations);
+        let (found, profile) = session.evaluate_batch(batch, &Cancel::default(), &bar)?;
+        for result in found {
+            let result: Vec<Stored> = result.into_iter().map(Stored::Full).collect();
+            partial.push(&result)?;
+            results.push(result);
+        }
         profiles.push(profile);
     }
     drop(bar);

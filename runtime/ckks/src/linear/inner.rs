@@ -11,9 +11,9 @@ use crate::ciphertext::Ciphertext;
 use crate::key_switch::{Halves, by_tower};
 use crate::{CkksError, Context, GaloisKeys, Rotation};
 use fhe_ring::scalar::{Start, Term};
-use fhe_ring::{Buffer, Ring, Words};
+use fhe_ring::{Ahead, Begun, Buffer, Ring, Tower, Words};
 
-/// Transformed diagonals that meet one inner product; more would leave the second cache.
+/// Diagonals that meet one inner product; the begun transforms of more would leave the second cache.
 const BATCH: usize = 4;
 
 /// Terms whose diagonals are held at once, unless one group alone has more.
@@ -25,20 +25,22 @@ struct Work {
     terms: Vec<LinearTerm>,
 }
 
-/// The sums inside the giant steps, one per group, and the scale of the products.
+/// The sums inside the giant steps, one per group, of every sample, and the scale of the products.
 pub(super) fn inner_sums(
     context: &Context,
     level: Level,
-    inputs: &[Ciphertext],
+    samples: &[&[Ciphertext]],
     plan: &LinearPlan,
     source: &dyn PlaintextSource,
     keys: &GaloisKeys,
-) -> Result<(Vec<Halves>, Scale), CkksError> {
+) -> Result<(Vec<Vec<Halves>>, Scale), CkksError> {
     let basis = context.key_basis(level);
-    let mut sums: Vec<Halves> =
-        plan.groups.iter().map(|_| [context.ring().zero(basis), context.ring().zero(basis)]).collect();
+    let sum = || [context.ring().zero(basis), context.ring().zero(basis)];
+    let sums = || plan.groups.iter().map(|_| sum()).collect::<Vec<Halves>>();
+    let mut sums: Vec<Vec<Halves>> = samples.iter().map(|_| sums()).collect();
     let mut scale: Option<Scale> = None;
-    for (input, ciphertext) in inputs.iter().enumerate() {
+    let n_inputs = samples.first().map_or(0, |inputs| inputs.len());
+    for input in 0..n_inputs {
         let work: Vec<Work> = plan
             .groups
             .iter()
@@ -50,7 +52,10 @@ pub(super) fn inner_sums(
         let steps: BTreeSet<Rotation> =
             work.iter().flat_map(|work| &work.terms).map(|term| term.baby).collect();
         let steps: Vec<Rotation> = steps.into_iter().collect();
-        let babies = baby_steps(context, ciphertext, &steps, keys)?;
+        let babies = samples
+            .iter()
+            .map(|inputs| baby_steps(context, &inputs[input], &steps, keys))
+            .collect::<Result<Vec<_>, _>>()?;
         for round in rounds(&work) {
             let terms: Vec<LinearTerm> = round.iter().flat_map(|work| &work.terms).copied().collect();
             let diagonals = terms
@@ -58,22 +63,19 @@ pub(super) fn inner_sums(
                 .map(|term| source.diagonal(term.diagonal))
                 .collect::<Result<Vec<Diagonal>, _>>()?;
             for diagonal in &diagonals {
-                let product = ciphertext.scale.times(diagonal.scale());
+                let product = samples[0][input].scale.times(diagonal.scale());
                 let expected = *scale.get_or_insert(product);
                 if !expected.agrees(product) {
                     return Err(CkksError::ScaleMismatch { left: expected, right: product });
                 }
                 check_basis(context, level, diagonal)?;
             }
-            let factors = terms
-                .iter()
-                .map(|term| &babies[steps.binary_search(&term.baby).expect("every baby step was computed")]);
-            let products: Vec<Product<'_>> = diagonals
-                .iter()
-                .zip(factors)
-                .map(|(diagonal, factor)| Product { diagonal, factor })
-                .collect();
-            multiply_accumulate(context, level, &mut sums, round, &products);
+            let step =
+                |term: &LinearTerm| steps.binary_search(&term.baby).expect("every baby step was computed");
+            let products = diagonals.iter().zip(&terms);
+            let products: Vec<Product<'_>> =
+                products.map(|(diagonal, term)| Product { diagonal, step: step(term) }).collect();
+            multiply_accumulate(context, level, &mut sums, round, &products, &babies);
         }
     }
     Ok((sums, scale.ok_or(CkksError::Plan("no term"))?))
@@ -105,60 +107,101 @@ pub(super) fn check_basis(context: &Context, level: Level, diagonal: &Diagonal) 
     }
 }
 
-/// One summand: a diagonal and the baby step it meets.
+/// One summand: a diagonal and the baby step it meets, by its place among them.
 #[derive(Clone, Copy)]
 struct Product<'a> {
     diagonal: &'a Diagonal,
-    factor: &'a Halves,
+    step: usize,
 }
 
-impl Product<'_> {
-    /// The diagonal in the tower with index `index`, transformed into `scratch` if need be.
-    fn diagonal<'s>(&'s self, ring: &Ring, index: usize, scratch: &'s mut [u64]) -> Words<'s> {
-        match self.diagonal {
-            Diagonal::Encoding(encoding) => {
-                let out = &mut scratch[..encoding.coeffs.len()];
-                let held = encoding.transform_for_products(&ring.towers()[index], out);
-                held.of(out)
+/// A diagonal in one tower, given or transformed.
+enum TowerDiagonal<'a> {
+    /// Given, or transformed at once; one that repeats has one period.
+    Whole(Words<'a>),
+    /// A transform that is finished piece by piece.
+    Begun { begun: Begun, words: &'a mut [u64] },
+}
+
+impl<'a> TowerDiagonal<'a> {
+    fn new(ring: &Ring, index: usize, diagonal: &'a Diagonal, words: &'a mut [u64]) -> Self {
+        let tower = &ring.towers()[index];
+        match diagonal {
+            Diagonal::Plaintext(plain) => Self::Whole(Words::Integers(ring.residues(&plain.poly, index))),
+            Diagonal::Encoding(encoding) if encoding.coeffs.len() == words.len() => {
+                let begun = tower.ntt.begin_f64(&tower.kernels, words, &encoding.coeffs, encoding.max);
+                Self::Begun { begun, words }
             }
-            Diagonal::Plaintext(plain) => Words::Integers(ring.residues(&plain.poly, index)),
+            Diagonal::Encoding(encoding) => {
+                let words = &mut words[..encoding.coeffs.len()];
+                Self::Whole(encoding.transform_for_products(tower, words).of(words))
+            }
+        }
+    }
+
+    /// What meets a piece of a baby step.
+    fn piece(&mut self, tower: &Tower, at: usize) -> Words<'_> {
+        let size = tower.ntt.piece();
+        match self {
+            Self::Whole(words) => {
+                let size = size * words.len() / tower.ntt.size();
+                words.piece(at * size..(at + 1) * size)
+            }
+            Self::Begun { begun, words } => {
+                let words = &mut words[at * size..(at + 1) * size];
+                let (end, ahead) = (tower.kernels.packed_end(), &mut Ahead::nothing());
+                tower.ntt.finish_piece(&tower.kernels, *begun, at, words, end, ahead).of(words)
+            }
         }
     }
 }
 
-/// sums ← sums + Σ diagonal·factor for the groups of a round, tower by tower.
+/// sums ← sums + Σ diagonal·factor for the groups of a round, tower by tower; `factors` has the baby steps of every sample.
 ///
-/// One tower of all baby steps stays in the last cache while every group reads it.
+/// One tower of all baby steps stays in the last cache while every group reads it. A piece of a diagonal is finished where it
+/// is multiplied, for all samples.
 fn multiply_accumulate(
     context: &Context,
     level: Level,
-    sums: &mut [Halves],
+    sums: &mut [Vec<Halves>],
     round: &[Work],
     products: &[Product<'_>],
+    factors: &[Vec<Halves>],
 ) {
     let ring = context.ring();
     let n = ring.n();
     let basis = context.key_basis(level);
-    let lengths: Vec<usize> = round.iter().map(|work| work.terms.len()).collect();
     let is_in_round = |group: &usize| round.binary_search_by_key(group, |work| work.group).is_ok();
-    let sums = sums.iter_mut().enumerate().filter(|(group, _)| is_in_round(group)).map(|(_, sum)| sum);
-    by_tower(sums, n, basis).into_par_iter().enumerate().for_each(|(i, sums)| {
+    let all = sums.iter_mut().flat_map(|sums| sums.iter_mut().enumerate());
+    let sums = all.filter(|(group, _)| is_in_round(group)).map(|(_, sum)| sum);
+    by_tower(sums, n, basis).into_par_iter().enumerate().for_each(|(i, mut sums)| {
         let (tower, index) = (ring.tower(basis, i), ring.tower_index(basis, i));
+        let size = tower.ntt.piece();
         let mut scratch = Buffer::unset(BATCH * n);
         let mut products = products;
-        for ([first, second], &len) in sums.into_iter().zip(&lengths) {
-            let (group, rest) = products.split_at(len);
+        for (group, work) in round.iter().enumerate() {
+            let (own, rest) = products.split_at(work.terms.len());
             products = rest;
-            for batch in group.chunks(BATCH) {
-                let terms: Vec<Term<'_>> = batch
+            for batch in own.chunks(BATCH) {
+                let mut diagonals: Vec<TowerDiagonal<'_>> = batch
                     .iter()
                     .zip(scratch.chunks_exact_mut(n))
-                    .map(|(product, scratch)| {
-                        let y = [0, 1].map(|half| Words::Integers(product.factor[half].tower(i)));
-                        Term { x: product.diagonal(ring, index, scratch), y }
-                    })
+                    .map(|(product, words)| TowerDiagonal::new(ring, index, product.diagonal, words))
                     .collect();
-                tower.kernels.dot2([&mut *first, &mut *second], &terms, Start::Sums);
+                for at in 0..n / size {
+                    let range = at * size..(at + 1) * size;
+                    let x: Vec<Words<'_>> =
+                        diagonals.iter_mut().map(|diagonal| diagonal.piece(tower, at)).collect();
+                    for (steps, sums) in factors.iter().zip(sums.chunks_exact_mut(round.len())) {
+                        let y = |product: &Product<'_>| {
+                            let half = |half: usize| &steps[product.step][half].tower(i)[range.clone()];
+                            [0, 1].map(|h| Words::Integers(half(h)))
+                        };
+                        let terms: Vec<Term<'_>> =
+                            batch.iter().zip(&x).map(|(product, &x)| Term { x, y: y(product) }).collect();
+                        let sums = sums[group].each_mut().map(|sum| &mut sum[range.clone()]);
+                        tower.kernels.dot2(sums, &terms, Start::Sums);
+                    }
+                }
             }
         }
     });

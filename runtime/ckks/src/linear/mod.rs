@@ -2,8 +2,9 @@
 //!
 //! y_o = Σ_g rot(Σ_(i,b) d·rot(x_i, b), g): baby steps b, giant steps g, one plaintext d per term. The babies of an
 //! input share one decomposition and are kept over the key basis, multiplied by P; products are summed there.
-//! Each giant step divides only its second half by P before its key switch, and each output is divided
-//! once at the end (double hoisting). Costs no level; the scale is multiplied by that of the diagonals.
+//! Each giant step divides only its second half by P before its key switch, and so do the steps after it that take complex
+//! sums apart and fold replicas; each output is divided once at the end (double hoisting). Costs no level; the scale is
+//! multiplied by that of the diagonals.
 
 mod babies;
 mod inner;
@@ -18,11 +19,11 @@ pub use parts::Parts;
 use parts::take_apart;
 
 use self::inner::inner_sums;
-use self::outer::outer_sums;
+use self::outer::{add_assign, moved, outer_sums};
 use super::ciphertext::{Ciphertext, Encoding, Plaintext};
-use super::key_switch::mod_down;
+use super::key_switch::{Halves, mod_down};
 use super::keys::GaloisKeys;
-use super::{CkksError, Evaluator, Rotation};
+use super::{CkksError, Context, Evaluator, Rotation};
 
 /// What to compute; rotations and diagonals only, no values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,8 +103,7 @@ pub trait PlaintextSource: Sync {
 /// Evaluates a plan on ciphertexts of one level; the scale of an input times that of its diagonals is the same for all.
 ///
 /// # Errors
-/// When inputs disagree, the plan names an input or output that does not exist or leaves an output empty, a
-/// rotation key is missing, or the source fails.
+/// As [`evaluate_batch`].
 pub fn evaluate(
     evaluator: &Evaluator<'_>,
     inputs: &[Ciphertext],
@@ -111,37 +111,80 @@ pub fn evaluate(
     source: &dyn PlaintextSource,
     keys: &GaloisKeys,
 ) -> Result<Vec<Ciphertext>, CkksError> {
-    let context = evaluator.context();
-    let level = check(inputs, plan, keys)?;
-    let (sums, scale) = if plan.adds_first() && shared::is_supported(context, level) {
-        shared::inner_sums(context, level, inputs, plan, source, keys)?
-    } else {
-        inner_sums(context, level, inputs, plan, source, keys)?
-    };
-    let mut outputs = outer_sums(context, level, plan, sums, keys)?
-        .into_iter()
-        .map(|halves| Ciphertext {
-            polys: halves.iter().map(|half| mod_down(context, level, half)).collect(),
-            level,
-            scale,
-        })
-        .collect::<Vec<_>>();
-    outputs = take_apart(evaluator, outputs, plan.parts, keys)?;
-    for &fold in &plan.fold {
-        for output in &mut outputs {
-            let rotated = evaluator.rotate(output, fold, keys)?;
-            evaluator.add_assign(output, &rotated)?;
-        }
-    }
-    Ok(outputs)
+    let mut results = evaluate_batch(evaluator, &[inputs], plan, source, keys)?;
+    Ok(results.pop().expect("one sample gives one result"))
 }
 
-fn check(inputs: &[Ciphertext], plan: &LinearPlan, keys: &GaloisKeys) -> Result<Level, CkksError> {
+/// Evaluates a plan on the ciphertexts of several samples, all of one level; the scale of an input times that of its diagonals
+/// is the same for all. Samples share the transforms of plaintexts, and get the bits that they would get alone.
+///
+/// # Errors
+/// When inputs disagree, the plan names an input or output that does not exist or leaves an output empty, a
+/// rotation key is missing, or the source fails.
+pub fn evaluate_batch(
+    evaluator: &Evaluator<'_>,
+    samples: &[&[Ciphertext]],
+    plan: &LinearPlan,
+    source: &dyn PlaintextSource,
+    keys: &GaloisKeys,
+) -> Result<Vec<Vec<Ciphertext>>, CkksError> {
+    let context = evaluator.context();
+    let level = check(samples, plan, keys)?;
+    let (sums, scale) = if plan.adds_first() && shared::is_supported(context, level) {
+        let each =
+            samples.iter().map(|inputs| shared::inner_sums(context, level, inputs, plan, source, keys));
+        let (sums, scales): (Vec<_>, Vec<_>) = each.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        (sums, *scales.first().ok_or(NO_SAMPLE)?)
+    } else {
+        inner_sums(context, level, samples, plan, source, keys)?
+    };
+    let finish = |sums: Vec<Halves>| finished(context, level, scale, plan, sums, keys);
+    sums.into_iter().map(finish).collect()
+}
+
+/// The outputs of one sample from its inner sums.
+fn finished(
+    context: &Context,
+    level: Level,
+    scale: Scale,
+    plan: &LinearPlan,
+    sums: Vec<Halves>,
+    keys: &GaloisKeys,
+) -> Result<Vec<Ciphertext>, CkksError> {
+    let mut outputs = outer_sums(context, level, plan, sums, keys)?;
+    outputs = take_apart(context, level, outputs, plan.parts, keys)?;
+    for output in &mut outputs {
+        for &fold in &plan.fold {
+            let rotated = match fold.is_zero() {
+                true => output.clone(),
+                false => moved(context, level, output, fold.into(), keys)?,
+            };
+            add_assign(context, output, &rotated);
+        }
+    }
+    let divided = |halves: Halves| halves.iter().map(|half| mod_down(context, level, half)).collect();
+    let scale = scale.times(plan.parts.factor());
+    let ciphertext = |halves: Halves| Ciphertext { polys: divided(halves), level, scale };
+    Ok(outputs.into_iter().map(ciphertext).collect())
+}
+
+const NO_SAMPLE: CkksError = CkksError::Plan("no sample");
+
+fn check(samples: &[&[Ciphertext]], plan: &LinearPlan, keys: &GaloisKeys) -> Result<Level, CkksError> {
+    let inputs = *samples.first().ok_or(NO_SAMPLE)?;
     let first = inputs.first().ok_or(CkksError::Plan("no input"))?;
-    for input in inputs {
-        input.check_degree(2)?;
-        if input.level != first.level {
-            return Err(CkksError::LevelMismatch { left: first.level, right: input.level });
+    for sample in samples {
+        if sample.len() != inputs.len() {
+            return Err(CkksError::Plan("samples have different numbers of inputs"));
+        }
+        for (input, like) in sample.iter().zip(inputs) {
+            input.check_degree(2)?;
+            if input.level != first.level {
+                return Err(CkksError::LevelMismatch { left: first.level, right: input.level });
+            }
+            if !input.scale.agrees(like.scale) {
+                return Err(CkksError::ScaleMismatch { left: like.scale, right: input.scale });
+            }
         }
     }
     let mut served = vec![false; plan.n_outputs];

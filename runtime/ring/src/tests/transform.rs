@@ -1,10 +1,12 @@
 //! Transforms: engines agree bit by bit, products are negacyclic, automorphisms are what they say.
 
 use super::{INSTRUCTIONS, PRIMES, residues, rng};
+use crate::Words;
 use crate::automorphism::{Automorphism, Moves, permute_blocks};
-use crate::kernels::Instructions;
+use crate::kernels::{Instructions, Kernels};
 use crate::modulus::Modulus;
 use crate::ntt::Ntt;
+use crate::scalar::{self, Start, Term};
 use crate::shared::{Places, STRIP, Strip};
 
 fn schoolbook(q: Modulus, a: &[u64], b: &[u64]) -> Vec<u64> {
@@ -124,6 +126,35 @@ fn transform_of_a_subring_repeats_in_runs() {
                 ntt.forward_subring(&mut short);
                 let repeated: Vec<u64> = short.iter().flat_map(|&x| std::iter::repeat_n(x, run)).collect();
                 assert_eq!(repeated, full, "run = {run}, q = {prime}");
+            }
+        }
+    }
+}
+
+#[test]
+fn transforms_left_for_products_give_the_sums_of_residues() {
+    for prime in PRIMES {
+        let mut rng = rng(7);
+        let q = Modulus::new(prime);
+        for (n, instructions) in [64, 256, 2048].into_iter().flat_map(|n| INSTRUCTIONS.map(|i| (n, i))) {
+            let (ntt, kernels) = (Ntt::new(q, n, instructions).unwrap(), Kernels::new(q, instructions));
+            let y = [vec![prime - 1; n], residues(&mut rng, prime, n)].map(|y| y.to_vec());
+            for size in [n, n / 2, n / 4, n / 16] {
+                let max = prime.min(1 << 50) as f64 / 2.0;
+                let coeffs: Vec<f64> = residues(&mut rng, prime, size)
+                    .iter()
+                    .map(|&x| (q.center(x) as f64).clamp(-max, max))
+                    .collect();
+                let (mut x, mut left) = (vec![0; size], vec![0; size]);
+                ntt.forward_f64(&kernels, &mut x, &coeffs, max);
+                let held = ntt.forward_for_products(&kernels, &mut left, &coeffs, max);
+                let y = [&y[0], &y[1]].map(|y| Words::Integers(y));
+                let (mut expected, mut found) = ([vec![1; n], vec![2; n]], [vec![1; n], vec![2; n]]);
+                let [a, b] = &mut expected;
+                scalar::dot2(q, [a, b], &[Term { x: Words::Integers(&x), y }; 5], Start::Sums);
+                let [a, b] = &mut found;
+                kernels.dot2([a, b], &[Term { x: held.of(&left), y }; 5], Start::Sums);
+                assert_eq!(found, expected, "{size} of {n} modulo {prime}, {instructions:?}");
             }
         }
     }

@@ -88,15 +88,10 @@ impl<S: Lanes> FmaNtt<S> {
         self.finish_all(buf, End::Residues);
     }
 
-    /// Integral coefficients in [-p, p], in order, to values, bit-reversed: in [0, p), or doubles.
-    pub fn forward_f64(&self, out: &mut [u64], coeffs: &[f64], held: Held) {
+    /// The first layers of the transform of integral coefficients in [-p, p]; [`FmaNtt::finish_piece`] does the others.
+    pub fn begin_f64(&self, out: &mut [u64], coeffs: &[f64]) {
         assert_eq!(out.len(), coeffs.len());
         self.begin(out, &Doubles(S::words(bits(coeffs)).0), &mut Ahead::nothing());
-        let end = match held {
-            Held::Integers => End::Residues,
-            Held::Doubles => End::Doubles,
-        };
-        self.finish_all(out, end);
     }
 
     /// The first layers of the transform of a base conversion from doubles below 2^50 in magnitude;

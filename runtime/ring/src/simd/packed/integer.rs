@@ -34,9 +34,11 @@ fn pairs(words: &[u64]) -> &[Pair] {
     words.as_chunks().0.as_chunks().0
 }
 
-/// One term: pairs of vectors of first factors, and both halves of the second ones.
+/// One term: first factors, and both halves of the second ones.
 struct Row<'a, Y> {
-    x: &'a [Pair],
+    x: &'a [u64],
+    /// How often each entry of `x` repeats.
+    run: usize,
     y: [Y; 2],
 }
 
@@ -53,8 +55,9 @@ impl IntegerDot {
     /// Whether [`IntegerDot::dot2`] takes these.
     pub(in crate::simd) fn takes(len: usize, terms: &[Term<'_>]) -> bool {
         let is_integer = |words: &Words<'_>| words.held() == Held::Integers;
-        let fits =
-            |term: &Term<'_>| is_integer(&term.x) && term.y.iter().all(is_integer) && term.x.len() == len;
+        let fits = |term: &Term<'_>| {
+            is_integer(&term.x) && term.y.iter().all(is_integer) && len.is_multiple_of(term.x.len())
+        };
         len.is_multiple_of(16) && terms.iter().all(fits)
     }
 
@@ -69,7 +72,7 @@ impl IntegerDot {
             .iter()
             .map(|term| {
                 let y = term.y.map(|y| Plain::<_, Integers>::new(y.bits()));
-                Row { x: pairs(term.x.bits()), y }
+                Row { x: term.x.bits(), run: len / term.x.len(), y }
             })
             .collect();
         self.dot2_rows(sums, rows, 0, start);
@@ -94,7 +97,8 @@ impl IntegerDot {
         let rows = terms
             .iter()
             .map(|term| Row {
-                x: pairs(term.x.bits()),
+                x: term.x.bits(),
+                run: 1,
                 y: term.y.map(|y| Bytes::new(self.token.lanes(), y.padded(), bits)),
             })
             .collect();
@@ -110,7 +114,7 @@ impl IntegerDot {
     ) {
         let len = sums[0].len();
         assert!(len.is_multiple_of(16) && sums[1].len() == len);
-        assert!(rows.iter().all(|row| 16 * row.x.len() == len));
+        assert!(rows.iter().all(|row| row.x.len() * row.run == len && row.run.is_power_of_two()));
         if rows.is_empty() {
             return crate::scalar::dot2(self.q, sums, &[], start);
         }
@@ -119,14 +123,21 @@ impl IntegerDot {
         for rows in rows.chunks(self.batch) {
             self.token.run(
                 #[inline(always)]
-                || self.batch([&mut *first, &mut *second], rows, bits, (start, starts)),
+                || {
+                    let sums = [&mut *first, &mut *second];
+                    match rows.iter().all(|row| row.run == 1) {
+                        true => self.batch::<Y, true>(sums, rows, bits, (start, starts)),
+                        false => self.batch::<Y, false>(sums, rows, bits, (start, starts)),
+                    }
+                },
             );
             start = Start::Sums;
         }
     }
 
+    /// At most one batch of rows; FULL says that no first factor repeats.
     #[inline(always)]
-    fn batch<Y: Factors<Avx512>>(
+    fn batch<Y: Factors<Avx512>, const FULL: bool>(
         &self,
         sums: [&mut [Pair]; 2],
         rows: &[Row<'_, Y>],
@@ -150,7 +161,8 @@ impl IntegerDot {
             }
             let mut high = [[zero; 2]; 2];
             for row in rows {
-                let x = [s.load(&row.x[i][0]), s.load(&row.x[i][1])];
+                let run = if FULL { 1 } else { row.run };
+                let x = [s.load_runs(row.x, run, 2 * i), s.load_runs(row.x, run, 2 * i + 1)];
                 for h in 0..2 {
                     let y = row.y[h].pair(s, &unpacker, i);
                     for j in 0..2 {
