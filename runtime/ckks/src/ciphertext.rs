@@ -6,22 +6,20 @@ use fhe_bytecode::{Level, Scale};
 
 use super::seed::PublicSeed;
 use super::{CkksError, Context};
-use fhe_ring::{Basis, NttForm, Poly};
+use fhe_ring::{Basis, Coefficients, NttForm, Poly};
 
-/// An encoded vector before any modulus: integer coefficients, held as doubles.
+/// An encoded vector before any modulus: integer coefficients.
 ///
 /// A vector of period `slots / run` is a polynomial in X^run; only every run-th coefficient is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoding {
-    pub(super) coeffs: Vec<f64>,
-    /// Largest magnitude of a coefficient.
-    pub(super) max: f64,
+    pub(super) coeffs: Coefficients,
     pub(super) scale: Scale,
 }
 
 impl Encoding {
     /// The integer coefficients; of a vector with a period only those that are not zero.
-    pub fn coeffs(&self) -> &[f64] {
+    pub fn coeffs(&self) -> &Coefficients {
         &self.coeffs
     }
 
@@ -32,14 +30,13 @@ impl Encoding {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.coeffs.len() * 8
+        self.coeffs.bytes()
     }
 }
 
 impl Zeroize for Encoding {
     fn zeroize(&mut self) {
         self.coeffs.zeroize();
-        self.max.zeroize();
     }
 }
 

@@ -8,7 +8,7 @@ use fhe_ring::parallel::*;
 use super::ciphertext::{Encoding, Plaintext};
 use super::fft::Complex;
 use super::{CkksError, Context};
-use fhe_ring::{Basis, Coeff, Held, Modulus, NttForm, Poly, Tower};
+use fhe_ring::{Basis, Coeff, Coefficients, Held, Modulus, NttForm, Poly, Tower};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Shorter periods are repeated up to this many slots; smaller transforms gain nothing.
@@ -89,13 +89,13 @@ impl<'a> Encoder<'a> {
         // Any kernels will do; rounding has no modulus.
         re.iter_mut().for_each(|c| *c *= factor);
         self.context.ring().towers()[0].kernels.round(&mut re);
-        let max = re.iter().fold(0.0, |max, c| if c.abs() <= max { max } else { c.abs() });
-        if !f64::is_finite(max) {
-            re.zeroize();
-            let worst = values.iter().position(|v| !(v * scale.value()).is_finite()).unwrap_or(0);
-            return Err(CkksError::Unencodable { slot: worst, value: values[worst], scale });
+        match Coefficients::new(re) {
+            Some(coeffs) => Ok(Encoding { coeffs, scale }),
+            None => {
+                let worst = values.iter().position(|v| !(v * scale.value()).is_finite()).unwrap_or(0);
+                Err(CkksError::Unencodable { slot: worst, value: values[worst], scale })
+            }
         }
-        Ok(Encoding { coeffs: re, max, scale })
     }
 
     /// The other half of encoding: residues in NTT form over `basis`.
@@ -163,12 +163,12 @@ impl<'a> Encoder<'a> {
 impl Encoding {
     /// Residues of one tower in NTT form.
     pub(super) fn transform_tower(&self, tower: &Tower, out: &mut [u64]) {
-        tower.ntt.forward_f64(&tower.kernels, out, &self.coeffs, self.max);
+        tower.ntt.forward_integers(&tower.kernels, out, &self.coeffs);
     }
 
     /// As [`Encoding::transform_tower`], but only for inner products, in the form that this gives.
     pub(super) fn transform_for_products(&self, tower: &Tower, out: &mut [u64]) -> Held {
-        tower.ntt.forward_for_products(&tower.kernels, out, &self.coeffs, self.max)
+        tower.ntt.forward_for_products(&tower.kernels, out, &self.coeffs)
     }
 }
 

@@ -94,7 +94,7 @@ fn interface() -> Arc<Interface> {
     spec.layouts = vec![layout.spec().clone()];
     (spec.input.layout, spec.output.layout) = (LayoutId(0), LayoutId(0));
     (spec.input.level, spec.output_level) = (Level(1), Level(1));
-    (spec.input.scale, spec.output_scale) = (Scale::from_log2(30.0), Scale::from_log2(30.0));
+    (spec.input.scale, spec.output_scale) = (Scale::from_log2(34.0), Scale::from_log2(34.0));
     spec.input.preprocessing = Default::default();
     spec.output.labels = Vec::new();
     spec.rotation_keys = Vec::new();
@@ -119,10 +119,16 @@ fn dropped_secrets_are_not_in_memory() {
     let (key, _) = decode_secret_key(&file, &context).unwrap();
     let client = Client::new(interface, context.clone(), key).unwrap();
     patterns.push(Hidden::doubles("input", &tensor));
-    let mut encoded = context.encoder().round(&tensor, Scale::from_log2(30.0)).unwrap();
-    patterns.push(Hidden::doubles("encoded input, first half", encoded.coeffs()));
-    patterns.push(Hidden::doubles("encoded input, second half", &encoded.coeffs()[2048..]));
-    let mut plain = context.encoder().encode(&tensor, Scale::from_log2(30.0), Level(1)).unwrap();
+    let mut encoded = context.encoder().round(&tensor, Scale::from_log2(34.0)).unwrap();
+    let mut doubles = encoded.coeffs().to_vec();
+    patterns.push(Hidden::doubles("encoded input, first half", &doubles));
+    patterns.push(Hidden::doubles("encoded input, second half", &doubles[2048..]));
+    let mut narrow = context.encoder().round(&tensor, Scale::from_log2(20.0)).unwrap();
+    let integers = narrow.coeffs().to_vec();
+    assert_eq!(narrow.bytes(), 4 * integers.len());
+    let bytes = integers[START..START + 12].iter().flat_map(|&c| (c as i32).to_ne_bytes());
+    patterns.push(Hidden::new("encoded input, in 32 bits", bytes));
+    let mut plain = context.encoder().encode(&tensor, Scale::from_log2(34.0), Level(1)).unwrap();
     patterns.push(Hidden::words("residues of the input", &plain.expanded_tower(4096, 0)));
     let fresh = client.encrypt(&tensor, &mut seeds).unwrap()[0].expand(&context);
     let raw = client.decrypt_raw(std::slice::from_ref(&fresh)).unwrap();
@@ -137,6 +143,8 @@ fn dropped_secrets_are_not_in_memory() {
     message.zeroize();
     coefficients.zeroize();
     encoded.zeroize();
+    doubles.zeroize();
+    narrow.zeroize();
     plain.zeroize();
     tensor.zeroize();
     drop((file, client, raw, coefficients, message));

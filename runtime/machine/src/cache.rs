@@ -20,7 +20,7 @@ pub(crate) struct Demand {
     pub n_plaintexts: usize,
     /// How often they are used in one evaluation, all together.
     pub n_uses: usize,
-    /// Bytes of one as coefficients.
+    /// Bytes of one as coefficients, at most.
     pub coeff_bytes: u64,
     /// Bytes of one as residues.
     pub residue_bytes: u64,
@@ -65,7 +65,7 @@ fn affordable(bytes: u64, wanted: usize, budget: u64) -> usize {
 }
 
 impl Share {
-    /// Bytes it takes once everything is encoded.
+    /// Bytes it takes at most once everything is encoded.
     pub(crate) fn bytes(&self, demand: &Demand) -> u64 {
         self.n_residues as u64 * demand.residue_bytes + self.n_coeffs as u64 * demand.coeff_bytes
     }

@@ -83,7 +83,7 @@ impl Model {
         self.working_bytes
     }
 
-    /// Bytes of plaintexts once all that are kept are encoded, for all clients together.
+    /// Bytes of plaintexts at most, once all that are kept are encoded, for all clients together.
     pub fn plaintext_bytes(&self) -> u64 {
         self.plaintext_bytes
     }

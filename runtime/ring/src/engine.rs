@@ -5,6 +5,7 @@
 //! only where that is the same one.
 
 use super::ahead::Ahead;
+use super::coefficients::Coefficients;
 use super::kernels::Instructions;
 use super::modulus::Modulus;
 use super::plain_ntt::PlainNtt;
@@ -101,15 +102,15 @@ impl Engine {
     }
 
     /// Begins the transform of integral coefficients in [-q, q], if the engine takes doubles.
-    pub(super) fn begin_f64(&self, out: &mut [u64], coeffs: &[f64]) -> bool {
+    pub(super) fn begin_integers(&self, out: &mut [u64], coeffs: &Coefficients) -> bool {
         match self {
             Self::Plain(_) | Self::Library(_) => return false,
             #[cfg(target_arch = "x86_64")]
-            Self::Four(plan) => plan.begin_f64(out, coeffs),
+            Self::Four(plan) => plan.begin_integers(out, coeffs),
             #[cfg(target_arch = "x86_64")]
-            Self::Eight(plan) => plan.begin_f64(out, coeffs),
+            Self::Eight(plan) => plan.begin_integers(out, coeffs),
             #[cfg(target_feature = "relaxed-simd")]
-            Self::Two(plan) => plan.begin_f64(out, coeffs),
+            Self::Two(plan) => plan.begin_integers(out, coeffs),
         }
         true
     }

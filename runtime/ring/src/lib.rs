@@ -10,6 +10,7 @@
 pub mod ahead;
 pub mod automorphism;
 pub mod buffer;
+mod coefficients;
 pub mod convert;
 mod engine;
 pub mod kernels;
@@ -31,6 +32,7 @@ mod words;
 pub use ahead::Ahead;
 pub use automorphism::Automorphism;
 pub use buffer::Buffer;
+pub use coefficients::Coefficients;
 pub use convert::{BaseConverter, Lifted};
 pub use kernels::Kernels;
 pub use modulus::Modulus;

@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use super::ahead::Ahead;
+use super::coefficients::{Coefficients, Values};
 use super::engine::Engine;
 use super::kernels::{Instructions, Kernels};
 use super::modulus::Modulus;
@@ -66,24 +67,24 @@ impl Ntt {
 
     /// Transforms a polynomial in X^k given by its n/k integral coefficients, k = n / out.len() a power of two, to residues.
     ///
-    /// Its full transform has every entry of the result k times in a row. `max` bounds the coefficients.
+    /// Its full transform has every entry of the result k times in a row.
     ///
     /// # Panics
     /// When the lengths differ or do not divide the size.
-    pub fn forward_f64(&self, kernels: &Kernels, out: &mut [u64], coeffs: &[f64], max: f64) {
-        self.subring(out.len()).forward_to(kernels, out, coeffs, max, End::Residues);
+    pub fn forward_integers(&self, kernels: &Kernels, out: &mut [u64], coeffs: &Coefficients) {
+        self.subring(out.len()).forward_to(kernels, out, coeffs, End::Residues);
     }
 
-    /// As [`Ntt::forward_f64`], but only for inner products next to residues, in the form that this gives.
+    /// As [`Ntt::forward_integers`], but only for inner products next to residues, in the form that this gives.
     ///
     /// # Panics
-    /// As [`Ntt::forward_f64`].
-    pub fn forward_for_products(&self, kernels: &Kernels, out: &mut [u64], coeffs: &[f64], max: f64) -> Held {
-        self.subring(out.len()).forward_to(kernels, out, coeffs, max, kernels.packed_end())
+    /// As [`Ntt::forward_integers`].
+    pub fn forward_for_products(&self, kernels: &Kernels, out: &mut [u64], coeffs: &Coefficients) -> Held {
+        self.subring(out.len()).forward_to(kernels, out, coeffs, kernels.packed_end())
     }
 
-    fn forward_to(&self, kernels: &Kernels, out: &mut [u64], coeffs: &[f64], max: f64, end: End<'_>) -> Held {
-        let begun = self.begin_f64(kernels, out, coeffs, max);
+    fn forward_to(&self, kernels: &Kernels, out: &mut [u64], coeffs: &Coefficients, end: End<'_>) -> Held {
+        let begun = self.begin_integers(kernels, out, coeffs);
         let mut held = Held::Integers;
         for (i, piece) in out.chunks_exact_mut(self.piece()).enumerate() {
             held = self.finish_piece(kernels, begun, i, piece, end, &mut Ahead::nothing());
@@ -96,15 +97,23 @@ impl Ntt {
         self.engine.piece().unwrap_or(PIECE.min(self.n))
     }
 
-    /// Begins the transform of n integral coefficients, which `max` bounds; every piece must then be finished, in any order.
+    /// Begins the transform of n integral coefficients; every piece must then be finished, in any order.
     ///
     /// # Panics
     /// When a length differs from the size.
-    pub fn begin_f64(&self, kernels: &Kernels, out: &mut [u64], coeffs: &[f64], max: f64) -> Begun {
-        if max <= self.modulus.value() as f64 && self.engine.begin_f64(out, coeffs) {
+    pub fn begin_integers(&self, kernels: &Kernels, out: &mut [u64], coeffs: &Coefficients) -> Begun {
+        // The engine may take them as they are.
+        if coeffs.max() <= self.modulus.value() as f64 && self.engine.begin_integers(out, coeffs) {
             return Begun::Layers;
         }
-        kernels.reduce_f64(out, coeffs);
+        match coeffs.values() {
+            Values::Narrow(values) => {
+                assert_eq!(out.len(), values.len());
+                let residue = |c: i32| self.modulus.reduce_i64(i64::from(c));
+                out.iter_mut().zip(values).for_each(|(out, &c)| *out = residue(c));
+            }
+            Values::Wide(values) => kernels.reduce_f64(out, values),
+        }
         self.forward(out);
         Begun::Values
     }
@@ -151,7 +160,7 @@ impl Ntt {
         }
     }
 
-    /// Transforms a polynomial in X^k given by its n/k residues, as [`Ntt::forward_f64`].
+    /// Transforms a polynomial in X^k given by its n/k residues, as [`Ntt::forward_integers`].
     ///
     /// # Panics
     /// When the length does not divide the size.

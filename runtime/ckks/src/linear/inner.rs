@@ -128,7 +128,7 @@ impl<'a> TowerDiagonal<'a> {
         match diagonal {
             Diagonal::Plaintext(plain) => Self::Whole(Words::Integers(ring.residues(&plain.poly, index))),
             Diagonal::Encoding(encoding) if encoding.coeffs.len() == words.len() => {
-                let begun = tower.ntt.begin_f64(&tower.kernels, words, &encoding.coeffs, encoding.max);
+                let begun = tower.ntt.begin_integers(&tower.kernels, words, &encoding.coeffs);
                 Self::Begun { begun, words }
             }
             Diagonal::Encoding(encoding) => {

@@ -1,13 +1,13 @@
 //! Transforms: engines agree bit by bit, products are negacyclic, automorphisms are what they say.
 
 use super::{INSTRUCTIONS, PRIMES, residues, rng};
-use crate::Words;
 use crate::automorphism::{Automorphism, Moves, permute_blocks};
 use crate::kernels::{Instructions, Kernels};
 use crate::modulus::Modulus;
 use crate::ntt::Ntt;
 use crate::scalar::{self, Start, Term};
 use crate::shared::{Places, STRIP, Strip};
+use crate::{Coefficients, Words};
 
 fn schoolbook(q: Modulus, a: &[u64], b: &[u64]) -> Vec<u64> {
     let n = a.len();
@@ -139,15 +139,22 @@ fn transforms_left_for_products_give_the_sums_of_residues() {
         for (n, instructions) in [64, 256, 2048].into_iter().flat_map(|n| INSTRUCTIONS.map(|i| (n, i))) {
             let (ntt, kernels) = (Ntt::new(q, n, instructions).unwrap(), Kernels::new(q, instructions));
             let y = [vec![prime - 1; n], residues(&mut rng, prime, n)].map(|y| y.to_vec());
-            for size in [n, n / 2, n / 4, n / 16] {
-                let max = prime.min(1 << 50) as f64 / 2.0;
-                let coeffs: Vec<f64> = residues(&mut rng, prime, size)
-                    .iter()
-                    .map(|&x| (q.center(x) as f64).clamp(-max, max))
-                    .collect();
-                let (mut x, mut left) = (vec![0; size], vec![0; size]);
-                ntt.forward_f64(&kernels, &mut x, &coeffs, max);
-                let held = ntt.forward_for_products(&kernels, &mut left, &coeffs, max);
+            let reference = Ntt::new(q, n, Instructions::Scalar).unwrap();
+            let scalar_kernels = Kernels::new(q, Instructions::Scalar);
+            // Narrow coefficients, wide ones, and some that no engine takes as they are.
+            let cases = [n, n / 2, n / 4, n / 16]
+                .into_iter()
+                .flat_map(|size| [1e3, 1e11, 1e17].map(|max| (size, max)));
+            for (size, max) in cases {
+                let random = residues(&mut rng, prime, size);
+                let coeffs =
+                    random.iter().map(|&x| (q.center(x) as f64 * max / prime as f64).round()).collect();
+                let coeffs = Coefficients::new(coeffs).unwrap();
+                let (mut x, mut left, mut expected) = (vec![0; size], vec![0; size], vec![0; size]);
+                ntt.forward_integers(&kernels, &mut x, &coeffs);
+                reference.forward_integers(&scalar_kernels, &mut expected, &coeffs);
+                assert_eq!(x, expected, "{size} of {n} modulo {prime}, {instructions:?}");
+                let held = ntt.forward_for_products(&kernels, &mut left, &coeffs);
                 let y = [&y[0], &y[1]].map(|y| Words::Integers(y));
                 let (mut expected, mut found) = ([vec![1; n], vec![2; n]], [vec![1; n], vec![2; n]]);
                 let [a, b] = &mut expected;

@@ -148,6 +148,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn load_narrow(self, x: &[i32], i: usize) -> __m256d {
+        let four: &[i32; 4] = &x.as_chunks().0[i];
+        avx2!(_mm256_cvtepi32_pd(_mm_loadu_si128(four.as_ptr().cast())))
+    }
+
+    #[inline(always)]
     fn load_runs(self, x: &[u64], run: usize, i: usize) -> __m256d {
         match run {
             1 => self.load(&x.as_chunks().0[i]),

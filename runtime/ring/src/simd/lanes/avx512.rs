@@ -149,6 +149,12 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    fn load_narrow(self, x: &[i32], i: usize) -> __m512d {
+        let eight: &[i32; 8] = &x.as_chunks().0[i];
+        avx512!(_mm512_cvtepi32_pd(_mm256_loadu_si256(eight.as_ptr().cast())))
+    }
+
+    #[inline(always)]
     fn load_runs(self, x: &[u64], run: usize, i: usize) -> __m512d {
         match run {
             1 => self.load(&x.as_chunks().0[i]),

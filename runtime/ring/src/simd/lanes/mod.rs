@@ -78,6 +78,8 @@ pub trait Lanes: Copy + std::fmt::Debug + Send + Sync + 'static {
     /// Whether |a| is below `bound` in every lane.
     fn all_below(self, a: Self::V, bound: Self::V) -> bool;
 
+    /// Vector `i` of integers, as doubles.
+    fn load_narrow(self, x: &[i32], i: usize) -> Self::V;
     /// Vector `i` of words of which each repeats `run` times, a power of two.
     fn load_runs(self, x: &[u64], run: usize, i: usize) -> Self::V;
 

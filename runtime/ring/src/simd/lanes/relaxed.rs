@@ -130,6 +130,11 @@ impl Lanes for Relaxed {
     }
 
     #[inline(always)]
+    fn load_narrow(self, x: &[i32], i: usize) -> v128 {
+        f64x2(f64::from(x[2 * i]), f64::from(x[2 * i + 1]))
+    }
+
+    #[inline(always)]
     fn load_runs(self, x: &[u64], run: usize, i: usize) -> v128 {
         match run {
             1 => self.load(&x.as_chunks().0[i]),

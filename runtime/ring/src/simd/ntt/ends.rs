@@ -36,6 +36,16 @@ impl<S: Lanes> Source<S> for Doubles<'_, S> {
     }
 }
 
+/// Integers of 32 bits.
+pub(super) struct Narrow<'a>(pub(super) &'a [i32]);
+
+impl<S: Lanes> Source<S> for Narrow<'_> {
+    #[inline(always)]
+    fn read<const LARGE: bool>(&self, prime: &Prime<S>, i: usize, _: &S::Words) -> S::V {
+        prime.s.load_narrow(self.0, i)
+    }
+}
+
 /// A base conversion: Σ yₖ·cₖ for doubles yₖ below 2^50 in magnitude. Each product is at most 5/8·p.
 pub(super) struct Converted<'a, S: Lanes, const K: usize> {
     pub(super) y: [&'a [S::Words]; K],

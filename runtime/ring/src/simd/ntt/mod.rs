@@ -11,16 +11,19 @@ mod forward;
 mod inverse;
 mod twiddles;
 
-use ends::{AsDoubles, Converted, ConvertedMany, Divided, Doubles, InPlace, Residues, Shifted, Sink, Source};
+use ends::{
+    AsDoubles, Converted, ConvertedMany, Divided, Doubles, InPlace, Narrow, Residues, Shifted, Sink, Source,
+};
 use twiddles::Twiddles;
 
 use super::FMA_PRIME_BOUND;
 use super::lanes::{Lanes, bits};
 use super::prime::{Factor, Prime, SMALL_PRIME_BOUND};
-use crate::Ahead;
+use crate::coefficients::Values;
 use crate::modulus::Modulus;
 use crate::scalar::{Conversion, End};
 use crate::words::Held;
+use crate::{Ahead, Coefficients};
 
 /// Entries of a piece, at most: half of a 32 KiB cache.
 const PIECE: usize = 1 << 11;
@@ -89,9 +92,13 @@ impl<S: Lanes> FmaNtt<S> {
     }
 
     /// The first layers of the transform of integral coefficients in [-p, p]; [`FmaNtt::finish_piece`] does the others.
-    pub fn begin_f64(&self, out: &mut [u64], coeffs: &[f64]) {
+    pub(crate) fn begin_integers(&self, out: &mut [u64], coeffs: &Coefficients) {
         assert_eq!(out.len(), coeffs.len());
-        self.begin(out, &Doubles(S::words(bits(coeffs)).0), &mut Ahead::nothing());
+        let ahead = &mut Ahead::nothing();
+        match coeffs.values() {
+            Values::Narrow(values) => self.begin(out, &Narrow(values), ahead),
+            Values::Wide(values) => self.begin(out, &Doubles(S::words(bits(values)).0), ahead),
+        }
     }
 
     /// The first layers of the transform of a base conversion from doubles below 2^50 in magnitude;
