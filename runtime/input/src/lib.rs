@@ -25,6 +25,7 @@ mod numpy;
 mod picture;
 mod samples;
 mod shape;
+mod tiff;
 mod zip;
 
 use std::path::Path;

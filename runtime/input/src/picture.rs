@@ -10,6 +10,7 @@ use image::{DynamicImage, ImageError, ImageReader, Limits};
 
 use crate::bytes::unpacked_limit;
 use crate::samples::{Samples, Values};
+use crate::tiff;
 use crate::{Fit, ImageShape, InputErrorKind};
 
 /// Most bytes the image decoder may allocate, of a file of any length: enough for any input size a network takes.
@@ -37,6 +38,7 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape, fit: Fit) -> Result<Samples
         ImageError::Limits(_) => InputErrorKind::TooLarge { limit: decoded_limit(data) },
         other => InputErrorKind::damaged("image", other),
     };
+    let is_one_page = tiff::is_one_page(data)?;
     let (width, height) = reader(data)?.into_dimensions().map_err(wrong)?;
     let has_size = (width as usize, height as usize) == (shape.width, shape.height);
     if !has_size && fit == Fit::Exact {
@@ -45,7 +47,7 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape, fit: Fit) -> Result<Samples
     if ![1, 3].contains(&shape.channels) {
         return Err(InputErrorKind::WrongShape { found: "a picture".to_owned(), wanted: shape });
     }
-    if has_pages(data) {
+    if !is_one_page {
         return Err(InputErrorKind::Picture { found: "several pages" });
     }
     let mut decoded = reader(data)?.decode().map_err(wrong)?;
@@ -72,23 +74,6 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape, fit: Fit) -> Result<Samples
         (_, true) => Values::Deep(planes(&decoded.to_rgb16().into_raw(), 3)),
     };
     Ok(Samples { shape, values, labels: None })
-}
-
-/// Whether a TIFF goes on after its first page, of which alone the decoder knows.
-fn has_pages(data: &[u8]) -> bool {
-    let is_little = match data {
-        [b'I', b'I', 42, 0, ..] => true,
-        [b'M', b'M', 0, 42, ..] => false,
-        _ => return false,
-    };
-    let number = |at: usize, n_bytes: usize| -> Option<usize> {
-        let bytes = data.get(at..at.checked_add(n_bytes)?)?;
-        let digits = |sum: usize, byte: &u8| sum << 8 | usize::from(*byte);
-        Some(if is_little { bytes.iter().rev().fold(0, digits) } else { bytes.iter().fold(0, digits) })
-    };
-    // The place of a page's table, its number of entries of twelve bytes, and behind them the place of the next.
-    let next = || number(number(4, 4)?.checked_add(2 + 12 * number(number(4, 4)?, 2)?)?, 4);
-    next().is_some_and(|next| next != 0)
 }
 
 /// Most bytes that a picture may unpack to, as any packed file.
