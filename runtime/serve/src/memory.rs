@@ -82,6 +82,11 @@ impl Ledger {
         self.lock().keys.contains_key(key)
     }
 
+    /// Whose keys are in memory.
+    pub fn keys(&self) -> Vec<KeyRef> {
+        self.lock().keys.keys().cloned().collect()
+    }
+
     /// Reserves memory for keys and a working set, if there is room; unused keys make room.
     pub fn try_reserve(self: &Arc<Self>, key: &KeyRef, key_bytes: u64, working: u64) -> Option<Reservation> {
         let inner = self.lock();

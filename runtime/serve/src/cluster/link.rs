@@ -18,7 +18,7 @@ use super::names::{Names, Work};
 /// Time within which the same message is one message.
 const SAME: Duration = Duration::from_secs(120);
 /// Time for one answer of NATS.
-const ANSWER: Duration = Duration::from_secs(5);
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
 /// Time without a word after which a worker is gone.
 pub(super) const ALIVE: Duration = Duration::from_secs(10);
 
@@ -95,7 +95,7 @@ impl Link {
     /// Puts work into the queue. The same `id` is the same message for a while. Nothing if the queue is full.
     pub(super) async fn publish(&self, subject: String, work: &Work, id: &str) -> io::Result<Option<()>> {
         let message = PublishMessage::build().message_id(id).payload(serde_json::to_vec(work)?.into());
-        let sent = self.jetstream.send_publish(subject, message).await;
+        let sent = self.jetstream.send_publish(subject.clone(), message).await;
         let acknowledged = match sent {
             Ok(future) => future.await,
             Err(error) => Err(error),
@@ -103,7 +103,7 @@ impl Link {
         match acknowledged {
             Ok(_) => {
                 // A hint only: who misses it looks by itself.
-                let _ = self.client.publish(self.names.wake(), Vec::new().into()).await;
+                let _ = self.client.publish(self.names.wake(), subject.into()).await;
                 Ok(Some(()))
             }
             Err(error) if error.to_string().contains("maximum messages exceeded") => Ok(None),

@@ -25,6 +25,7 @@ mod pull;
 mod queue;
 mod records;
 mod task;
+mod turns;
 mod upload;
 mod worker;
 

@@ -33,7 +33,7 @@ impl Names {
         format!("{}-workers", self.0)
     }
 
-    /// Where those who have nothing to do listen.
+    /// Where workers hear the subjects of new messages.
     pub(super) fn wake(&self) -> String {
         format!("{}.wake", self.0)
     }

@@ -65,6 +65,7 @@ pub(super) struct Shared {
     pub ledger: Arc<Ledger>,
     pub metrics: Metrics,
     pub member: Member,
+    puller: Puller,
     pub evaluator: Box<Evaluator>,
     is_ending: AtomicBool,
 }
@@ -95,6 +96,8 @@ pub async fn work(
     let metrics = Metrics::new().map_err(ServerError::from)?;
     let evaluator = evaluator.unwrap_or_else(|| Box::new(evaluate));
     let n_slots = options.n_slots;
+    let puller =
+        Puller::new(link.clone(), member.clone(), Arc::clone(&ledger), options.overflow, options.ack);
     let shared = Arc::new(Shared {
         options,
         link,
@@ -103,6 +106,7 @@ pub async fn work(
         ledger,
         metrics,
         member,
+        puller,
         evaluator,
         is_ending: AtomicBool::new(false),
     });
@@ -122,7 +126,10 @@ pub async fn work(
         tokio::select! {
             () = &mut stop => break,
             hint = hints.next() => match hint {
-                Some(_) => wake.send_modify(|n| *n += 1),
+                Some(hint) => {
+                    shared.puller.heard(&hint.payload);
+                    wake.send_modify(|n| *n += 1);
+                }
                 None => break,
             },
         }
@@ -142,18 +149,17 @@ pub async fn work(
 impl Shared {
     /// One evaluation after the other.
     async fn slot(self: Arc<Self>, mut woken: watch::Receiver<u64>) {
-        let puller =
-            Puller::new(self.link.clone(), self.member.clone(), self.options.overflow, self.options.ack);
         while !self.is_ending.load(Ordering::Relaxed) {
             let hold = self.hold().await;
             woken.mark_unchanged();
-            match puller.next().await {
-                Ok(Some(message)) => {
+            match self.puller.next().await {
+                Ok(Some((partition, message))) => {
                     self.member.n_running.fetch_add(1, Ordering::Relaxed);
                     if let Err(error) = self.handle(&message, hold).await {
                         tracing::error!(%error, "a job goes to the next worker");
                     }
                     self.member.n_running.fetch_sub(1, Ordering::Relaxed);
+                    self.puller.ended(partition);
                     continue;
                 }
                 Ok(None) => {}
