@@ -2,6 +2,7 @@
 
 mod compare;
 mod draw;
+mod service;
 mod simulate;
 
 use std::io;
@@ -42,8 +43,8 @@ pub(crate) struct Args {
     /// GiB for keys on one machine
     #[arg(long, default_value_t = 64.0)]
     memory_gib: f64,
-    /// Jobs that wait on one machine before more are refused
-    #[arg(long, default_value_t = 64)]
+    /// Jobs that wait or run, all machines together, before more are refused
+    #[arg(long, default_value_t = 256)]
     queue: usize,
     /// Jobs that wait on a client's own machine before idle ones help
     #[arg(long, default_value_t = 2)]

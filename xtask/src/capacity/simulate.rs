@@ -1,13 +1,14 @@
 //! A discrete-event simulation of machines that keep keys.
 //!
-//! A client has a machine of its own by the hash of its key. Its jobs wait there; when too many do and another machine is idle,
-//! that one helps. A machine that does not have a client's keys reads them first, and the least recently used leave for them.
-//! Evaluations take the same time each; arrivals are independent.
-
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+//! A key belongs to a partition of the queue and a partition to a machine, by hashes. Jobs wait for that machine; when too many
+//! do and another one is idle, that one helps. A machine that does not have a client's keys reads them first, and the least
+//! recently used leave for them. Whose turn it is at a machine is the workers' rule. Evaluations take the same time each.
 
 use super::draw::{Draw, Popularity};
+use super::service::{Counts, Job, Service};
+
+/// Parts of the queue, as many as the service has.
+const N_PARTITIONS: usize = 256;
 
 /// What is simulated.
 pub(super) struct Plan {
@@ -20,6 +21,7 @@ pub(super) struct Plan {
     pub n_slots: usize,
     /// Clients whose keys fit the memory of a machine.
     pub n_kept: usize,
+    /// Jobs that wait or run, all machines together, before more are refused.
     pub queue: usize,
     pub overflow: usize,
     pub arrivals: Arrivals,
@@ -29,7 +31,7 @@ pub(super) struct Plan {
 pub(super) enum Arrivals {
     /// Independently, some clients more often than others; the first tenth is not counted.
     Drawn { n: usize, seed: u64 },
-    /// As they came in a run, and the home of every client there; all are counted.
+    /// As they came in a run, the home of every client there, and all keys read there once before, in order; all are counted.
     Seen { jobs: Vec<(f64, usize)>, homes: Vec<usize> },
 }
 
@@ -51,10 +53,20 @@ impl Arrivals {
         }
     }
 
-    fn home(&self, client: usize, n_machines: usize) -> usize {
+    /// Machines before the first job.
+    fn service<'p>(&self, plan: &'p Plan) -> Service<'p> {
         match self {
-            Self::Seen { homes, .. } => homes[client],
-            Self::Drawn { .. } => Draw::new(client as u64).next() as usize % n_machines,
+            Self::Seen { homes, .. } => {
+                let mut service = Service::new(plan, homes, |client| client);
+                (0..homes.len()).for_each(|client| service.warm(client));
+                service
+            }
+            Self::Drawn { .. } => {
+                let hash = |number: usize| Draw::new(number as u64).next() as usize;
+                let homes: Vec<usize> =
+                    (0..N_PARTITIONS).map(|p| hash(usize::MAX - p) % plan.n_machines).collect();
+                Service::new(plan, &homes, move |client| hash(client) % N_PARTITIONS)
+            }
         }
     }
 }
@@ -88,140 +100,36 @@ impl Outcome {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Job {
-    client: usize,
-    arrived: f64,
-    is_counted: bool,
-}
-
-#[derive(Default)]
-struct Machine {
-    waiting: VecDeque<Job>,
-    n_busy: usize,
-    /// Keys in memory: when they were used last, by client, and clients in that order.
-    used: BTreeMap<usize, u64>,
-    order: BTreeMap<u64, usize>,
-    clock: u64,
-}
-
-impl Machine {
-    /// Uses a client's keys; says whether they were in memory.
-    fn touch(&mut self, client: usize, n_kept: usize) -> bool {
-        self.clock += 1;
-        let before = self.used.insert(client, self.clock);
-        if let Some(before) = before {
-            self.order.remove(&before);
-        }
-        self.order.insert(self.clock, client);
-        if self.used.len() > n_kept
-            && let Some((_, oldest)) = self.order.pop_first()
-        {
-            self.used.remove(&oldest);
-        }
-        before.is_some()
-    }
-}
-
-/// The end of an evaluation: when, in nanoseconds, and where. The job is told apart by its number.
-type End = Reverse<(u64, usize, usize)>;
-
 pub(super) fn simulate(plan: &Plan) -> Outcome {
     let (jobs, n_warm) = plan.arrivals.jobs(plan);
-    let mut machines: Vec<Machine> = (0..plan.n_machines).map(|_| Machine::default()).collect();
-    let mut running =
-        Running { plan, ends: BinaryHeap::new(), jobs: Vec::new(), n_hits: 0, n_begun: 0, busy: 0.0 };
-    let mut outcome = Outcome {
-        per_second: 0.0,
-        refused: 0.0,
-        busy: 0.0,
-        hits: 0.0,
-        overflowed: 0.0,
-        latencies: Vec::new(),
-    };
-    let (mut now, mut warm_at, mut n_refused, mut n_overflowed) = (0.0, 0.0, 0usize, 0usize);
+    let mut service = plan.arrivals.service(plan);
+    let (mut now, mut warm_at) = (0.0, 0.0);
     for (number, &(at, client)) in jobs.iter().enumerate() {
         now = at;
-        running.finish_until(now, &mut machines, &mut outcome.latencies);
+        service.finish_until(now);
         if number == n_warm {
             warm_at = now;
-            (running.n_hits, running.n_begun, running.busy) = (0, 0, 0.0);
+            service.counts = Counts::default();
         }
-        let home = plan.arrivals.home(client, plan.n_machines);
-        let is_full = |machine: &Machine| machine.n_busy >= plan.n_slots;
-        let mut chosen = home;
-        if is_full(&machines[home]) && machines[home].waiting.len() >= plan.overflow {
-            let has_keys = |machine: &Machine| machine.used.contains_key(&client);
-            let idle = machines.iter().enumerate().filter(|(_, machine)| !is_full(machine));
-            if let Some((index, _)) = idle.max_by_key(|(_, machine)| has_keys(machine)) {
-                chosen = index;
-            }
-        }
-        let is_counted = number >= n_warm;
-        n_overflowed += usize::from(is_counted && chosen != home);
-        let job = Job { client, arrived: now, is_counted };
-        let machine = &mut machines[chosen];
-        if !is_full(machine) {
-            running.begin(job, chosen, machine, now);
-        } else if machine.waiting.len() < plan.queue {
-            machine.waiting.push_back(job);
-        } else {
-            n_refused += usize::from(is_counted);
-        }
+        service.arrive(Job { client, arrived: now, is_counted: number >= n_warm });
     }
+    if let Arrivals::Seen { .. } = plan.arrivals {
+        // A run ends with its last answer; what is drawn stands for a service that goes on.
+        service.finish_until(f64::INFINITY);
+        (warm_at, now) = (0.0, service.last);
+    }
+    let counts = service.counts;
+    service.finish_until(f64::INFINITY);
+    service.latencies.sort_by(f64::total_cmp);
     let span = (now - warm_at).max(f64::MIN_POSITIVE);
-    let (busy, n_hits, n_begun) = (running.busy, running.n_hits, running.n_begun);
-    running.finish_until(f64::INFINITY, &mut machines, &mut outcome.latencies);
     let n_counted = (jobs.len() - n_warm) as f64;
-    outcome.latencies.sort_by(f64::total_cmp);
-    outcome.per_second = (n_counted - n_refused as f64) / span;
-    outcome.refused = n_refused as f64 / n_counted;
-    outcome.busy = busy / span / (plan.n_machines * plan.n_slots) as f64;
-    outcome.hits = n_hits as f64 / n_begun.max(1) as f64;
-    outcome.overflowed = n_overflowed as f64 / n_counted;
-    outcome
-}
-
-/// Evaluations under way.
-struct Running<'p> {
-    plan: &'p Plan,
-    ends: BinaryHeap<End>,
-    jobs: Vec<Job>,
-    n_hits: usize,
-    n_begun: usize,
-    busy: f64,
-}
-
-impl Running<'_> {
-    fn begin(&mut self, job: Job, index: usize, machine: &mut Machine, now: f64) {
-        let is_hit = machine.touch(job.client, self.plan.n_kept);
-        let seconds = self.plan.seconds + if is_hit { 0.0 } else { self.plan.read_seconds };
-        machine.n_busy += 1;
-        self.n_hits += usize::from(is_hit);
-        self.n_begun += 1;
-        self.busy += seconds;
-        self.jobs.push(job);
-        self.ends.push(Reverse((((now + seconds) * 1e9) as u64, index, self.jobs.len() - 1)));
-    }
-
-    /// Ends what ends until `now`, and begins what waits for it.
-    fn finish_until(&mut self, now: f64, machines: &mut [Machine], latencies: &mut Vec<f64>) {
-        while let Some(&Reverse((at, index, number))) = self.ends.peek() {
-            let at = at as f64 / 1e9;
-            if at > now {
-                return;
-            }
-            self.ends.pop();
-            let job = self.jobs[number];
-            if job.is_counted {
-                latencies.push(at - job.arrived);
-            }
-            let machine = &mut machines[index];
-            machine.n_busy -= 1;
-            if let Some(next) = machine.waiting.pop_front() {
-                self.begin(next, index, machine, at);
-            }
-        }
+    Outcome {
+        per_second: (n_counted - counts.n_refused as f64) / span,
+        refused: counts.n_refused as f64 / n_counted,
+        busy: counts.busy / span / (plan.n_machines * plan.n_slots) as f64,
+        hits: counts.n_hits as f64 / counts.n_begun.max(1) as f64,
+        overflowed: counts.n_helped as f64 / n_counted,
+        latencies: service.latencies,
     }
 }
 
@@ -280,19 +188,38 @@ mod tests {
         assert!(helped.refused == 0.0 && helped.overflowed > 0.2, "{}", helped.overflowed);
     }
 
+    fn seen(jobs: Vec<(f64, usize)>, homes: Vec<usize>) -> Outcome {
+        let (n_clients, n_machines) = (homes.len(), 1 + homes.iter().max().unwrap());
+        let arrivals = Arrivals::Seen { jobs, homes };
+        simulate(&Plan { n_clients, n_machines, read_seconds: 0.5, arrivals, ..plan() })
+    }
+
+    #[track_caller]
+    fn check(outcome: &Outcome, expected: &[f64]) {
+        let is_close = outcome.latencies.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
+        assert!(is_close && outcome.latencies.len() == expected.len(), "{:?}", outcome.latencies);
+    }
+
     #[test]
     fn jobs_that_were_seen_are_followed_one_by_one() {
-        let jobs = vec![(0.0, 0), (0.1, 1), (0.2, 0), (5.0, 1)];
-        let arrivals = Arrivals::Seen { jobs, homes: vec![0, 1] };
-        let outcome = simulate(&Plan { n_clients: 2, n_machines: 2, read_seconds: 0.5, arrivals, ..plan() });
-        // Keys are read once by each, and the third job waits for the first.
-        let expected = [1.0, 1.5, 1.5, 2.3];
-        assert!(
-            outcome.latencies.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
-            "{:?}",
-            outcome.latencies
-        );
+        let outcome = seen(vec![(0.0, 0), (0.1, 1), (0.2, 0), (5.0, 1)], vec![0, 1]);
+        check(&outcome, &[1.0, 1.0, 1.0, 1.8]);
+        assert_eq!((outcome.hits, outcome.per_second), (1.0, 4.0 / 6.0));
+        // One machine keeps the keys of one client, the last one's. The third job overtakes the second: its keys are there.
+        let outcome = seen(vec![(0.0, 0), (0.1, 1), (0.2, 0), (5.0, 1)], vec![0, 0]);
+        check(&outcome, &[1.0, 1.5, 2.3, 3.9]);
         assert_eq!(outcome.hits, 0.5);
+    }
+
+    #[test]
+    fn a_client_that_never_stops_holds_nobody_up_for_long() {
+        let mut jobs: Vec<(f64, usize)> = (0..40).map(|number| (f64::from(number) * 1e-3, 0)).collect();
+        jobs.push((0.05, 1));
+        let outcome = seen(jobs, vec![0, 0]);
+        // The keys of each are read at the turn of the other: at the first job, after five seconds, and after that.
+        assert_eq!(outcome.hits, 38.0 / 41.0);
+        let expected = 5.5 + 1.5 - 0.05;
+        assert!(outcome.latencies.iter().any(|seconds| (seconds - expected).abs() < 1e-6), "{expected}");
     }
 
     #[test]

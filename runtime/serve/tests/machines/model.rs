@@ -10,7 +10,7 @@ use fhe_serve::cluster::WorkerOptions;
 use fhe_serve::jobs::{Evaluator, Report};
 
 use crate::client::{TestClient, hex};
-use crate::fixture::{LONG, Service, eventually};
+use crate::fixture::{LONG, Running, Service, eventually};
 use crate::wire::{raw, request};
 
 const N_WORKERS: usize = 3;
@@ -23,11 +23,20 @@ const READ_SECONDS: f64 = 0.3;
 /// Jobs a second: three fifths of what three workers do when they never read keys.
 const RATE: f64 = 0.6 * N_WORKERS as f64 / SECONDS;
 
-/// What happened: which worker, whose key, and whether the keys had to be read.
-type Seen = Arc<Mutex<Vec<(usize, String, bool)>>>;
+/// An evaluation: which worker, whose key, whether the keys had to be read, from when to when.
+struct Span {
+    worker: usize,
+    key: String,
+    is_read: bool,
+    began: Instant,
+    ended: Instant,
+}
+
+type Seen = Arc<Mutex<Vec<Span>>>;
 
 fn evaluator(number: usize, seen: Seen) -> Box<Evaluator> {
     Box::new(move |work| {
+        let began = Instant::now();
         let mut is_read = false;
         let keys = work.reservation.keys(|| {
             is_read = true;
@@ -36,7 +45,8 @@ fn evaluator(number: usize, seen: Seen) -> Box<Evaluator> {
         });
         keys?;
         std::thread::sleep(Duration::from_secs_f64(SECONDS));
-        seen.lock().unwrap().push((number, hex(&work.key.0), is_read));
+        let (key, ended) = (hex(&work.key.0), Instant::now());
+        seen.lock().unwrap().push(Span { worker: number, key, is_read, began, ended });
         Ok(Report { result: b"result".to_vec(), profile: Profile::default() })
     })
 }
@@ -62,14 +72,10 @@ fn three_workers_for_the_capacity_model() {
         })
         .collect();
     std::thread::sleep(Duration::from_secs(5));
-    // One job of every client while nobody else waits: it runs at home.
-    for client in &clients {
-        client.upload(&gateway);
-        let path = format!("{}&wait=60", client.jobs_path());
-        gateway.send("POST", &path, &[], &client.encrypt(&client.tensor(0), 0)).expect(200, "");
-    }
+    clients.iter().for_each(|client| client.upload(&gateway));
+    let alone = alone(&gateway, &clients, &seen);
     let first = std::mem::take(&mut *seen.lock().unwrap());
-    let homes: BTreeMap<String, usize> = first.into_iter().map(|(worker, key, _)| (key, worker)).collect();
+    let homes: BTreeMap<String, usize> = first.into_iter().map(|span| (span.key, span.worker)).collect();
     let homes: Vec<usize> = clients.iter().map(|client| homes[&client.key_id()]).collect();
     // Everything that is sent is made before the clock runs.
     let mut state = 7;
@@ -103,15 +109,19 @@ fn three_workers_for_the_capacity_model() {
     eventually("all were evaluated", LONG, || seen.lock().unwrap().len() == N_JOBS);
     let seconds = began.elapsed().as_secs_f64();
     let seen = seen.lock().unwrap();
-    let n_hits = seen.iter().filter(|(_, _, is_read)| !is_read).count();
+    let n_hits = seen.iter().filter(|span| !span.is_read).count();
     let home_of: BTreeMap<String, usize> =
         clients.iter().zip(&homes).map(|(client, home)| (client.key_id(), *home)).collect();
-    let n_helped = seen.iter().filter(|(worker, key, _)| home_of[key] != *worker).count();
+    let n_helped = seen.iter().filter(|span| home_of[&span.key] != span.worker).count();
+    let at = |instant: Instant| instant.saturating_duration_since(began).as_secs_f64();
+    let spans: Vec<_> = (seen.iter())
+        .map(|span| (span.worker, home_of[&span.key], span.is_read, at(span.began), at(span.ended)))
+        .collect();
     let run = serde_json::json!({
-        "seconds": SECONDS, "read_seconds": READ_SECONDS, "slots": 1, "machines": N_WORKERS, "kept": N_KEPT,
+        "seconds": alone.0, "read_seconds": alone.1, "slots": 1, "machines": N_WORKERS, "kept": N_KEPT,
         "overflow": 2, "homes": homes, "arrivals": arrivals, "latencies": latencies,
         "per_second": N_JOBS as f64 / seconds, "hits": n_hits as f64 / N_JOBS as f64,
-        "overflowed": n_helped as f64 / N_JOBS as f64,
+        "overflowed": n_helped as f64 / N_JOBS as f64, "spans": spans,
     });
     let path = std::env::var("FHE_MODEL_RUN").unwrap_or_else(|_| "capacity.json".to_owned());
     std::fs::write(&path, serde_json::to_vec(&run).unwrap()).unwrap();
@@ -119,6 +129,30 @@ fn three_workers_for_the_capacity_model() {
         "{N_JOBS} jobs in {seconds:.1} s, {n_hits} with their keys in memory, {n_helped} helped: {path}"
     );
     drop(workers);
+}
+
+/// Seconds of a job while nobody else waits, so that it runs at home, and how many more where keys are read: medians.
+fn alone(gateway: &Running, clients: &[TestClient], seen: &Seen) -> (f64, f64) {
+    let (mut here, mut read) = (Vec::new(), Vec::new());
+    // The second of two jobs has its keys in memory; the first has not where a worker is the home of more clients than it keeps.
+    for (round, client) in (0..2).flat_map(|round| clients.iter().map(move |client| (round, client))) {
+        for number in 0..2 {
+            let path = format!("{}&wait=60", client.jobs_path());
+            let input = client.encrypt(&client.tensor(0), 1_000_000 + 2 * round + number);
+            let sent = Instant::now();
+            gateway.send("POST", &path, &[], &input).expect(200, "");
+            let seconds = sent.elapsed().as_secs_f64();
+            let is_read = seen.lock().unwrap().last().unwrap().is_read;
+            if is_read { read.push(seconds) } else { here.push(seconds) }
+        }
+    }
+    let median = |mut all: Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    };
+    let (here, read) = (median(here), median(read));
+    println!("alone: {here:.3} s with keys in memory, {read:.3} s without");
+    (here, read - here)
 }
 
 /// A budget that leaves room for the keys of `n_kept` clients beside an evaluation.
