@@ -287,3 +287,29 @@ fn over_tls_a_server_is_believed_if_its_authority_is_trusted() {
     check_refused(&remote(&["--ca-cert", &key]), "more than certificates");
     check_refused(&remote(&[]), "UnknownIssuer");
 }
+
+/// With the feature `tls` (`cargo xtask cluster --tls`).
+#[cfg(feature = "tls")]
+#[test]
+fn over_tls_the_users_authority_is_trusted_and_no_other() {
+    let folder = Folder::new();
+    let file = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("serve/tests/serve/tls").join(name);
+    let mut options = folder.options();
+    options.front.tls = Some((file("cert.pem"), file("key.pem")));
+    let server = Background::start(&options, None).unwrap();
+    let remote = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fhe-run"));
+        command.args(["remote", &format!("https://{}", server.address()), "in.csv", "--insecure"]).args(more);
+        command.arg("--home").arg(folder.path("home")).current_dir(folder.0.path()).output().unwrap()
+    };
+    let (ca, leaf) = (file("ca.pem").display().to_string(), file("cert.pem").display().to_string());
+    let trusted = remote(&["--ca-cert", &ca]);
+    assert!(trusted.status.success(), "{}", String::from_utf8_lossy(&trusted.stderr));
+    for more in [&[][..], &["--ca-cert", &leaf]] {
+        let refused = remote(more);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.to_lowercase().contains("certificate"), "{said}");
+    }
+    let missing = remote(&["--ca-cert", "not-there.pem"]);
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("not-there.pem"));
+}

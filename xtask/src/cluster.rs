@@ -10,7 +10,9 @@ use crate::{capacity, lab, workspace};
   cargo xtask cluster
   cargo xtask cluster --slow
   cargo xtask cluster --model
-  cargo xtask cluster --contract")]
+  cargo xtask cluster --contract
+  cargo xtask cluster --tls
+  cargo xtask cluster --deploy")]
 pub(crate) struct Args {
     /// Only tests whose name contains this
     filter: Option<String>,
@@ -23,11 +25,30 @@ pub(crate) struct Args {
     /// Send a server what its OpenAPI document allows and forbids (schemathesis)
     #[arg(long, conflicts_with_all = ["slow", "filter", "model"])]
     contract: bool,
+    /// The client over TLS, which is a feature of its own
+    #[arg(long, conflicts_with_all = ["slow", "filter", "model", "contract"])]
+    tls: bool,
+    /// Only lint the files under runtime/serve/deploy
+    #[arg(long, conflicts_with_all = ["slow", "filter", "model", "contract", "tls"])]
+    deploy: bool,
 }
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
+    if args.tls {
+        let command =
+            ["test", "--release", "--workspace", "--features", "fhe-runtime/tls", "--test", "remote"];
+        return workspace::run("cargo", &command, &[]);
+    }
     let script = workspace::root().join(".ci/cluster").display().to_string();
-    workspace::run(&script, if args.contract { &["--contract"] } else { &[] }, &[])?;
+    let more: &[&str] = match () {
+        () if args.deploy => &["--deploy"],
+        () if args.contract => &["--contract"],
+        () => &[],
+    };
+    workspace::run(&script, more, &[])?;
+    if args.deploy {
+        return Ok(());
+    }
     if args.contract {
         return test(&["--test", "serve", "contract", "--", "--ignored", "--nocapture"], None);
     }
