@@ -19,6 +19,7 @@ use super::body::{check_len, declared_len, receive};
 use super::keys::no_keys;
 use super::programs::find;
 use super::refusal::Refusal;
+use super::visit::Visit;
 use crate::access::Caller;
 use crate::catalog::Entry;
 use crate::ids::{JobId, JobRef, KeyRef};
@@ -94,11 +95,10 @@ pub(super) async fn submit(
     let at = JobRef { owner: caller.owner.clone(), id: JobId::of(entry.id, key.key, &hash) };
     let new =
         NewJob { at: at.clone(), key, input: staged.path().to_path_buf(), quota: caller.quota.queued_jobs };
-    let submitted = app.queue.submit(new).await?;
-    drop(staged);
-    let (job, is_new) = match submitted {
-        Submitted::New(job) => (job, true),
-        Submitted::Known(job) => (job, false),
+    let wait = app.limits.wait.min(Duration::from_secs(query.wait.into()));
+    let mut visit = Visit::submit(Arc::clone(&app), at.clone(), new, staged, wait);
+    let job = match visit.submitted().await? {
+        Submitted::New(job) | Submitted::Known(job) => job,
         Submitted::Full => {
             let message = "too many jobs wait: try again in a moment";
             return Err(Refusal::later(StatusCode::SERVICE_UNAVAILABLE, "queue-full", 2, message));
@@ -109,8 +109,7 @@ pub(super) async fn submit(
         }
         Submitted::Draining => return Err(draining()),
     };
-    let wait = app.limits.wait.min(Duration::from_secs(query.wait.into()));
-    let job = if wait.is_zero() { job } else { waited(&app, &at, job, wait, is_new).await? };
+    let job = visit.waited(job).await?;
     let status = if job.state.is_final() { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok((status, [(header::LOCATION, format!("/v1/jobs/{}", at.id))], Json(job)).into_response())
 }
@@ -155,40 +154,6 @@ async fn check_input(
             Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, &problem.code, problem.message))
         }
         Err(Failure::Cancelled) => Err(draining()),
-    }
-}
-
-/// Waits for the end of a job. If the client goes away meanwhile, this future is dropped, and with it a job that is its own.
-async fn waited(app: &Arc<App>, at: &JobRef, job: Job, wait: Duration, is_own: bool) -> Result<Job, Refusal> {
-    let mut gone = Gone { app: Arc::clone(app), at: at.clone(), is_armed: is_own };
-    if let Some(mut view) = app.queue.watch(at).await? {
-        // Whether it ended or the time did, the job says.
-        let _ = tokio::time::timeout(wait, view.wait_for(|job| job.state.is_final())).await;
-    }
-    gone.is_armed = false;
-    Ok(app.queue.get(at).await?.unwrap_or(job))
-}
-
-/// Cancels a job when it is dropped while armed.
-struct Gone {
-    app: Arc<App>,
-    at: JobRef,
-    is_armed: bool,
-}
-
-impl Drop for Gone {
-    fn drop(&mut self) {
-        if !self.is_armed {
-            return;
-        }
-        let (cancelled, at) = (self.app.queue.cancel(&self.at), self.at.clone());
-        tracing::info!(job = %at.id, "the client went away");
-        self.app.metrics.refused("client-gone");
-        tokio::spawn(async move {
-            if let Err(error) = cancelled.await {
-                tracing::error!(job = %at.id, %error, "cannot write a job's end");
-            }
-        });
     }
 }
 

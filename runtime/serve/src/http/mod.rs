@@ -10,6 +10,7 @@ mod openapi;
 mod page;
 mod programs;
 mod refusal;
+mod visit;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};

@@ -123,6 +123,28 @@ fn a_client_that_goes_away_cancels_its_job() {
 }
 
 #[test]
+fn whenever_a_client_goes_away_nothing_of_it_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = Door::default();
+    let server = start_with(&options(folder.path()), Some(door.evaluator()));
+    let client = TestClient::new(1, None);
+    client.upload(&server);
+    for number in 0..40 {
+        let input = client.encrypt(&client.tensor(number), number);
+        let mut stream = connect(server.address);
+        let bytes = request("POST", &format!("{}&wait=60", client.jobs_path()), &[], &input);
+        stream.write_all(&bytes).unwrap();
+        // Before, while and after its job is accepted.
+        std::thread::sleep(Duration::from_micros(250 * number));
+    }
+    let now = |what: &str| server.metric(&format!("fhe_now{{what=\"{what}\"}}"));
+    eventually("all connections are gone", || now("connections") <= 1);
+    eventually("nothing waits or runs", || now("queued") + now("running") == 0);
+    let jobs = server.get("/v1/jobs").json();
+    assert!(jobs.as_array().unwrap().iter().all(|job| job["state"] == "cancelled"), "{jobs}");
+}
+
+#[test]
 fn a_panic_is_a_500_for_its_job_only() {
     let folder = tempfile::tempdir().unwrap();
     let n_begun = AtomicUsize::new(0);
