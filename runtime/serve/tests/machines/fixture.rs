@@ -75,13 +75,18 @@ pub(crate) struct Nats {
 
 impl Nats {
     pub(crate) fn start(folder: &Path) -> Self {
-        let port = free_port();
         let folder = folder.join("nats");
-        let process = Self::process(port, &folder);
+        // A port that was free may be another's a moment later.
+        let start = |_| {
+            let port = free_port();
+            Some((port, Self::process(port, &folder)?))
+        };
+        let (port, process) = (0..5).find_map(start).expect("NATS starts");
         Self { port, folder, process }
     }
 
-    fn process(port: u16, folder: &Path) -> Process {
+    /// NATS on this port; nothing if it ended at once.
+    fn process(port: u16, folder: &Path) -> Option<Process> {
         let child = Command::new(tool("FHE_NATS_SERVER", "nats-server"))
             .args(["-a", "127.0.0.1", "-p", &port.to_string(), "-js", "-sd"])
             .arg(folder)
@@ -89,16 +94,20 @@ impl Nats {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let process = Process(child);
-        eventually("NATS listens", LONG, || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        process
+        let mut process = Process(child);
+        let mut has_ended = false;
+        eventually("NATS listens", LONG, || {
+            has_ended = process.0.try_wait().unwrap().is_some();
+            has_ended || TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        (!has_ended).then_some(process)
     }
 
     /// Kills it and starts it again on its files.
     pub(crate) fn restart(&mut self, pause: Duration) {
         self.process.kill();
         std::thread::sleep(pause);
-        self.process = Self::process(self.port, &self.folder);
+        self.process = Self::process(self.port, &self.folder).expect("NATS starts again");
     }
 
     pub(crate) fn url(&self) -> String {

@@ -20,7 +20,8 @@ pub(crate) fn program_path() -> PathBuf {
 /// A server that runs.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
-    server: Background,
+    /// Nothing where it is another process.
+    server: Option<Background>,
 }
 
 /// Options for a server on a free port of this machine.
@@ -58,10 +59,15 @@ pub(crate) fn start(options: &Options) -> Running {
 
 pub(crate) fn start_with(options: &Options, evaluator: Option<Box<Evaluator>>) -> Running {
     let server = Background::start(options, evaluator).unwrap();
-    Running { address: server.address(), server }
+    Running { address: server.address(), server: Some(server) }
 }
 
 impl Running {
+    /// A server in another process.
+    pub(crate) fn elsewhere(address: SocketAddr) -> Self {
+        Self { address, server: None }
+    }
+
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         raw(self.address, &request(method, path, headers, body)).expect("an answer")
     }
@@ -79,7 +85,7 @@ impl Running {
 
     /// Accepts and starts no more jobs.
     pub(crate) fn drain(&self) {
-        self.server.app().queue.drain();
+        self.server.as_ref().expect("it runs in this process").app().queue.drain();
     }
 }
 

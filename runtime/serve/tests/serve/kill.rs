@@ -12,10 +12,10 @@ use crate::fixture::program_path;
 use crate::wire::{connect, raw, read, request};
 
 /// The real command, and where it listens.
-struct Process(Child, SocketAddr);
+pub(crate) struct Process(Child, pub(crate) SocketAddr);
 
 impl Process {
-    fn start(store: &Path) -> Self {
+    pub(crate) fn start(store: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_fhe-serve"))
             .args([
                 "run",

@@ -82,16 +82,23 @@ fn five_hundred_slow_connections_hold_nobody_up() {
         times.sort();
         times[495]
     };
-    let before = p99();
-    let slow: Vec<_> = (0..500)
-        .map(|_| {
-            let mut stream = connect(server.address);
-            stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ").unwrap();
-            stream
-        })
-        .collect();
-    let during = p99();
-    drop(slow);
+    let slow = || -> Vec<_> {
+        (0..500)
+            .map(|_| {
+                let mut stream = connect(server.address);
+                stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ").unwrap();
+                stream
+            })
+            .collect()
+    };
+    // In turns, and the least of each: whatever else the machine does disturbs both.
+    let (mut before, mut during) = (Duration::MAX, Duration::MAX);
+    for _ in 0..7 {
+        before = before.min(p99());
+        let slow = slow();
+        during = during.min(p99());
+        drop(slow);
+    }
     println!("99 of 100 good requests within {before:?} before and {during:?} during");
     // Below a millisecond the clock decides.
     assert!(during < before.mul_f64(1.2) + Duration::from_millis(1), "{before:?} to {during:?}");

@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use fhe_client::encode_secret_key;
+use fhe_serve::server::Options;
 use fhe_serve::tokens::Quota;
 
 use crate::client::TestClient;
-use crate::fixture::{QUOTA, options, start, token};
+use crate::fixture::{QUOTA, options, program_path, start, token};
 use crate::wire::{connect, read, request};
 
 #[test]
@@ -78,14 +79,24 @@ fn a_replayed_request_is_not_evaluated_again_and_no_one_elses() {
 #[test]
 fn a_program_that_was_replaced_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start(&options(folder.path()));
     let client = TestClient::new(1, None);
-    client.upload(&server);
-    let other = "0".repeat(64);
-    let path = client.jobs_path().replace(&client.program_id(), &other);
     let input = client.encrypt(&client.tensor(1), 1);
-    server.send("POST", &path, &[], &input).expect(404, "no-such-program");
-    server.get(&client.keys_path().replace(&client.program_id(), &other)).expect(404, "no-such-program");
+    let before = start(&options(folder.path()));
+    client.upload(&before);
+    let path = format!("{}&wait=60", client.jobs_path());
+    let job = before.send("POST", &path, &[], &input).expect(200, "").json();
+    drop(before);
+    let other = program_path().with_file_name("v3.fhebc");
+    let server = start(&Options { programs: vec![other], ..options(folder.path()) });
+    let now = server.get("/v1/programs").json()[0]["id"].as_str().unwrap().to_owned();
+    assert_ne!(now, client.program_id());
+    server.send("POST", &client.jobs_path(), &[], &input).expect(404, "no-such-program");
+    server.get(&client.keys_path()).expect(404, "no-such-program");
+    // Keys of the old program are none of the new one.
+    let path = client.jobs_path().replace(&client.program_id(), &now);
+    server.send("POST", &path, &[], &input).expect(404, "no-such-keys");
+    // What was computed before stays computed.
+    server.get(&format!("/v1/jobs/{}/result", job["id"].as_str().unwrap())).expect(200, "");
 }
 
 #[test]
