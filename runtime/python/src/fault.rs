@@ -185,7 +185,10 @@ impl From<FileError> for Fault {
             FileErrorKind::SecretReadable { .. } => (Class::File, "secret-readable"),
             _ => (Class::File, "file-damaged"),
         };
-        let remedy = error.kind.help();
+        let remedy = match code {
+            "other-key" => "use the Client that encrypted the request, or the key file that it saved",
+            _ => error.kind.help(),
+        };
         Self::new(class, code, error.to_string())
             .with_remedy(remedy)
             .with_fact("file", error.path.display().to_string())

@@ -41,12 +41,29 @@ impl Watch {
             resume_unwind(Box::new(Cancelled));
         }
     }
+
+    /// What one of `n` samples tells.
+    pub(crate) fn part(&self, index: usize, n: usize) -> Part<'_> {
+        Part { watch: self, index, n }
+    }
+}
+
+/// One of several samples.
+pub(crate) struct Part<'w> {
+    watch: &'w Watch,
+    index: usize,
+    n: usize,
 }
 
 /// The machine ends by itself when it is cancelled.
-impl Observer for Watch {
+impl Observer for Part<'_> {
     fn progress(&self, progress: Progress<'_>) {
-        let _ = self.tell.send(Told { fraction: Some(progress.fraction), text: progress.layer.to_owned() });
+        let Self { watch, index, n } = *self;
+        let text = match n {
+            1 => progress.layer.to_owned(),
+            _ => format!("sample {} of {n}: {}", index + 1, progress.layer),
+        };
+        let _ = watch.tell.send(Told { fraction: Some((index as f64 + progress.fraction) / n as f64), text });
     }
 }
 

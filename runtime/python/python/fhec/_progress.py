@@ -47,20 +47,21 @@ class Bar:
 
 
 class Line:
-    """One line on standard error that is written anew on a terminal, and some lines elsewhere."""
+    """One line on standard error that is written anew on a terminal, and a line for every fifth of the way elsewhere."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._is_terminal = self._stream.isatty()
-        self._last = ""
+        self._last: object = None
 
     def __call__(self, fraction: float | None, text: str) -> None:
         line = text if fraction is None else f"{100 * fraction:3.0f} % {text}"
+        step: object = text if fraction is None else int(5 * fraction)
         if self._is_terminal:
             self._stream.write(f"\r\x1b[K{line}")
-        elif line[:3] != self._last[:3]:
+        elif step != self._last:
             self._stream.write(f"{line}\n")
-        self._last = line
+        self._last = step
         self._stream.flush()
 
     def close(self) -> None:

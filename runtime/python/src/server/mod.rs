@@ -233,13 +233,15 @@ fn unknown_key(key: &str) -> Fault {
 
 /// Evaluates every sample in turn.
 fn evaluate(session: &Session, context: &Context, inputs: Stored, watch: &Watch) -> Result<Stored, Fault> {
-    let (key_id, names) = (inputs.key_id, inputs.names);
+    let (key_id, names, n) = (inputs.key_id, inputs.names, inputs.samples.len());
     let samples = inputs
         .samples
         .into_iter()
-        .map(|sample| {
+        .enumerate()
+        .map(|(index, sample)| {
             let sample = sample.into_iter().map(|stored| stored.expand(context)).collect();
-            let (result, _) = session.evaluate(Input::new(context, key_id, sample), &watch.cancel, watch)?;
+            let part = watch.part(index, n);
+            let (result, _) = session.evaluate(Input::new(context, key_id, sample), &watch.cancel, &part)?;
             Ok(result.into_iter().map(fhe_files::Stored::Full).collect())
         })
         .collect::<Result<_, Fault>>()?;
