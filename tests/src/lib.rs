@@ -1,5 +1,5 @@
 //! What the cross-crate tests and `cargo xtask` share: an ONNX writer, generated networks (those of the level
-//! tables and random ones), the built binaries, a browser.
+//! tables and random ones), the built binaries, a browser, hostile programs.
 //!
 //! Nothing here is part of the product: the compiler reads ONNX, it never writes it.
 
@@ -11,3 +11,4 @@ pub mod differential;
 pub mod layers;
 pub mod models;
 pub mod onnx;
+pub mod sections;

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use fhe_bytecode::codec::{self, DEFAULT_LIMIT};
-use fhe_bytecode::params::{ParamsSpec, primes::ntt_primes_below};
+use fhe_bytecode::params::{ParamsSpec, Pool, TowerIdx, primes::ntt_primes_below};
 use fhe_bytecode::{
     CheckedProgram, Codebook, CodebookId, CtRange, Fingerprint, Instruction, Interface, InterfaceSpec,
     LayerId, LayerSpec, LayoutId, LayoutSpec, Level, LinearMap, LinearOp, LinearTerm, MapId, Op, Pairing,
@@ -16,6 +16,10 @@ use fhe_host::memory::processor_seconds;
 #[path = "../../../tests/fuzz/src/memory.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod memory;
+
+#[path = "../../../tests/src/sections.rs"]
+#[allow(unreachable_pub)]
+mod sections;
 
 #[global_allocator]
 static COUNTING: memory::Counting = memory::Counting;
@@ -156,6 +160,7 @@ fn refused_programs_cost_little() {
     many_uses_of_one_map();
     many_errors_with_long_names();
     bytes_that_become_many();
+    pools();
 }
 
 /// 391 bytes took 2.1 GB.
@@ -279,39 +284,58 @@ fn many_errors_with_long_names() {
 
 /// Lists of things that take few bytes in a file and many in memory.
 fn bytes_that_become_many() {
-    let golden = include_bytes!("../../../tests/golden/v2.fhebc");
-    let list = |tag: &[u8; 4], item: &[u8]| {
-        let at = golden.windows(4).position(|w| w == tag).unwrap();
-        let length = u64::from_le_bytes(golden[at + 4..at + 12].try_into().unwrap()) as usize;
-        let count = (1 << 20) / item.len() - 200;
-        let mut content = Vec::new();
-        let mut rest = count;
-        while rest >= 0x80 {
-            content.push(rest as u8 | 0x80);
-            rest >>= 7;
-        }
-        content.push(rest as u8);
-        content.extend(std::iter::repeat_n(item, count).flatten());
-        let end = golden.len() - 32;
-        let length_of = (content.len() as u64).to_le_bytes();
-        let mut bytes =
-            [&golden[..at + 4], &length_of[..], &content, &golden[at + 12 + length..end]].concat();
-        let sum = *blake3::Hasher::new_derive_key("fhec 1 program file").update(&bytes).finalize().as_bytes();
-        bytes.extend_from_slice(&sum);
-        bytes
-    };
-    let free: &[u8] = &[0, 11, 0, 1];
-    let empty_map: &[u8] = &[0, 0, 0, 0];
-    let layer: &[u8] = &[0; 25];
-    for (tag, item) in [(b"CODE", free), (b"MAPS", empty_map), (b"LAYR", layer), (b"ROTK", &[1, 0])] {
-        let bytes = list(tag, item);
-        let start = Clock::start();
-        let (_, peak) = memory::peak_during(|| codec::decode(&bytes, DEFAULT_LIMIT).map(drop));
-        let name = String::from_utf8_lossy(tag);
-        println!("{name}: {} bytes, {peak} bytes held, {:?}", bytes.len(), start.elapsed());
-        assert!(peak <= MOST_BYTES, "{name}: {peak} bytes");
-        assert!(start.elapsed() <= MOST_TIME, "{name}: {:?}", start.elapsed());
-        let (_, peak) = memory::peak_during(|| codec::read_interface(&bytes[..], DEFAULT_LIMIT).map(drop));
-        assert!(peak <= MOST_BYTES, "{name} as an interface: {peak} bytes");
+    for (name, bytes) in sections::long_lists(include_bytes!("../../../tests/golden/v3.fhebc")) {
+        let limits = |what: &str, read: &dyn Fn() -> Option<String>| {
+            let start = Clock::start();
+            let (error, peak) = memory::peak_during(read);
+            println!("{name}{what}: {} bytes, {peak} bytes held, {:?}", bytes.len(), start.elapsed());
+            assert!(peak <= MOST_BYTES, "{name}{what}: {peak} bytes");
+            assert!(start.elapsed() <= MOST_TIME, "{name}{what}: {:?}", start.elapsed());
+            assert!(error.is_none_or(|error| !error.contains("malformed")), "{name}{what} is not reached");
+        };
+        limits("", &|| codec::decode(&bytes, DEFAULT_LIMIT).err().map(|e| e.to_string()));
+        limits(" as an interface", &|| {
+            codec::read_interface(&bytes[..], DEFAULT_LIMIT).err().map(|e| e.to_string())
+        });
     }
+}
+
+/// Levels of every tower and none twice, as many as there may be, and their opposites.
+fn pools() {
+    let image = layout([1, 1, 1], 1, 1, 1 << 16);
+    let code = vec![Op::Input { dst: run(0, 1) }, Op::Output { src: run(0, 1) }];
+    let primes = ntt_primes_below(40, 17, 257, &[]).unwrap();
+    let all: Vec<TowerIdx> = (0..256).map(TowerIdx).collect();
+    let pooled = |levels: Vec<Vec<TowerIdx>>, digits: Vec<u16>, insecure| {
+        let mut program = through(vec![image.clone()], code.clone());
+        let digit_size = digits.iter().copied().max().map_or(1, usize::from);
+        let (towers, special_primes) = (primes[..256].to_vec(), primes[256..].to_vec());
+        let pool = Some(Pool { levels, digits });
+        program.params = ParamsSpec { towers, special_primes, digit_size, pool, insecure, ..program.params };
+        program.input.level = Level(0);
+        program
+    };
+    let chain: Vec<Vec<TowerIdx>> = (1..=256).map(|n| all[..n].to_vec()).collect();
+    check("a pool of all towers", pooled(chain.clone(), vec![1; 256], true), None);
+    check("an insecure pool", pooled(chain.clone(), vec![1; 256], false), Some("exceeds the 128-bit bound"));
+    // Half of the towers exchanged for the other half: more than a number holds, multiplied by and divided by.
+    let mut halves = chain;
+    halves[127] = all[128..].to_vec();
+    let exchanged = |op: Op| {
+        let mut program = pooled(halves.clone(), vec![128, 128], true);
+        program.input.level = Level(128);
+        let code =
+            [Op::Input { dst: run(0, 1) }, op, Op::Free { src: run(0, 1) }, Op::Output { src: run(1, 1) }];
+        program.instructions = code.into_iter().map(|op| Instruction { layer: LayerId(0), op }).collect();
+        program
+    };
+    let rescale = Op::Rescale { dst: run(1, 1), src: run(0, 1) };
+    check("a pool of halves, a rescale", exchanged(rescale), Some("is below one"));
+    let drop = Op::Drop { dst: run(1, 1), src: run(0, 1), level: Level(127) };
+    check("a pool of halves, a drop", exchanged(drop), Some("is below one"));
+    let long = vec![all[..1].to_vec(); 1 << 16];
+    check("levels of one tower", pooled(long, vec![256], true), Some("65536 levels in a pool"));
+    let deep = vec![vec![TowerIdx(0); 1 << 19]];
+    check("one tower again and again", pooled(deep, vec![256], true), Some("not ascending"));
+    check("many digits", pooled(vec![all.clone()], vec![1; 1 << 19], true), Some("digits of [1, 1"));
 }

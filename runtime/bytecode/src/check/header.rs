@@ -40,7 +40,12 @@ pub(super) fn texts(origin: &Origin, input: &InputSpec, output: &OutputSpec) -> 
 /// The first text with a character that a terminal would obey.
 fn bad_text<'a>(what: &'static str, texts: impl IntoIterator<Item = &'a String>) -> Option<Fault> {
     let bad = texts.into_iter().find(|text| !is_harmless(text))?;
-    Some(Fault::Text { what, text: harmless(&bad.chars().take(MAX_TEXT).collect::<String>()) })
+    Some(Fault::Text { what, text: repeated(bad) })
+}
+
+/// As much of a text as an error may repeat: the terminal and the reader are safe from the rest.
+fn repeated(text: &str) -> String {
+    harmless(&text.chars().take(MAX_TEXT).collect::<String>())
 }
 
 /// The numbers of a prediction.
@@ -86,7 +91,7 @@ pub(super) fn ends(input: &InputSpec, output: &OutputSpec, layouts: &[Layout]) -
 /// The first port that leaves the tensor or takes numbers of the one before it.
 fn bad_port(ports: &[Port], len: usize) -> Option<Fault> {
     let mut end = 0;
-    let fault = |port: &Port| Some(Fault::Port(port.name.clone()));
+    let fault = |port: &Port| Some(Fault::Port(repeated(&port.name)));
     for (i, port) in ports.iter().enumerate() {
         match port.range(len) {
             Some(range) if i < MAX_PORTS && range.start >= end => end = range.end,
@@ -106,5 +111,5 @@ fn bad_tail(output: &OutputSpec, len: usize) -> Option<Fault> {
         scores.is_some_and(|n| tail.fits(n))
     };
     let is_bad = |(i, tail): &(usize, &Tail)| *i >= MAX_PORTS || !fits(tail);
-    output.tails.iter().enumerate().find(is_bad).map(|(_, tail)| Fault::Tail(tail.name.clone()))
+    output.tails.iter().enumerate().find(is_bad).map(|(_, tail)| Fault::Tail(repeated(&tail.name)))
 }

@@ -81,6 +81,20 @@ fn ports_and_tails_must_fit_the_tensors() {
 }
 
 #[test]
+fn messages_repeat_little_of_a_name_and_nothing_that_a_terminal_obeys() {
+    let name = format!("\u{1b}]0;\u{202e}{}", "x".repeat(1 << 16));
+    let changes: [fn(&mut ProgramSpec, String); 2] = [
+        |p, name| (p.input.ports[0].name, p.input.ports[0].offset) = (name, u32::MAX),
+        |p, name| (p.output.tails[0].name, p.output.tails[0].port) = (name, 9),
+    ];
+    for change in changes {
+        let found = messages(|p| change(p, name.clone()));
+        assert_eq!(found.len(), 2, "{found:#?}");
+        assert!(found.iter().all(|m| m.len() < 200 && crate::text::is_harmless(m)), "{found:#?}");
+    }
+}
+
+#[test]
 fn sources_must_be_defined() {
     check(
         |p| p.instructions[7].op = Op::Square { dst: ct(2), src: ct(30) },

@@ -128,6 +128,10 @@ impl Division {
         let raised = self.added.iter().fold(scale.times(factor), |scale, tower| {
             scale.times(Scale::new(prime(tower) as f64).unwrap_or(Scale::ONE))
         });
+        // Towers beyond the range of numbers have no quotient; a scale below one is refused.
+        if raised.value() == f64::MAX {
+            return Scale::from_log2(f64::NEG_INFINITY);
+        }
         self.divided.iter().rev().fold(raised, |scale, tower| scale.rescaled(prime(tower)))
     }
 }

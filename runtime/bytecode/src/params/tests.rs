@@ -199,6 +199,17 @@ fn ways_down_a_pool_keep_account_of_the_scale() {
 }
 
 #[test]
+fn an_exchange_of_towers_beyond_the_range_of_numbers_has_no_scale() {
+    let towers = ntt_primes_near(2f64.powi(40), 17, 49, &[]).unwrap();
+    let tower = |range: std::ops::Range<u16>| range.map(TowerIdx).collect();
+    let division = Division { divided: tower(0..25), added: tower(25..49), factor: 1.0 };
+    let left = |bits: f64| division.rescaled(&towers, crate::Scale::from_log2(bits));
+    assert!((left(60.0).log2() - 20.0).abs() < 1e-3, "{}", left(60.0));
+    // 2^100 times 2^960 is no number; half of it would be a scale, but another one.
+    assert!(left(100.0).value() < 1.0, "{}", left(100.0));
+}
+
+#[test]
 fn fingerprint_sees_every_field() {
     let base = ParamsSpec { toy: true, ..spec(12) };
     let mut variants = vec![base.clone()];
