@@ -42,6 +42,7 @@ pub fn input(error: &InputErrorKind) -> &'static str {
     match error {
         InputErrorKind::Io(_) => READ,
         InputErrorKind::TooLarge { .. } => "split the file",
+        InputErrorKind::Stretched { .. } => "ask whoever made the program why it wants pictures of that size",
         InputErrorKind::UnknownFormat => {
             "give PNG, JPEG, BMP, WebP, TIFF, .npy, .npz, .csv, CIFAR-10 .bin or idx (each may be gzipped), with the usual ending"
         }

@@ -30,6 +30,14 @@ pub enum InputErrorKind {
         /// Most bytes accepted.
         limit: u64,
     },
+    /// A picture that would be stretched to more than a file of its length may unpack to.
+    #[error("would have to be stretched to {wanted}, which takes more than the limit of {limit} bytes")]
+    Stretched {
+        /// What the model takes.
+        wanted: ImageShape,
+        /// Most bytes accepted.
+        limit: u64,
+    },
     /// No reader knows this content.
     #[error("unknown format")]
     UnknownFormat,

@@ -16,6 +16,9 @@ use crate::{Fit, ImageShape, InputErrorKind};
 /// Most bytes the image decoder may allocate, of a file of any length: enough for any input size a network takes.
 const MAX_DECODED_BYTES: u64 = 256 << 20;
 
+/// Bytes of a pixel while it is stretched: four numbers.
+const STRETCHED_PIXEL_BYTES: u64 = 16;
+
 /// How the names of pictures end.
 pub(crate) const ENDINGS: [&str; 7] = ["png", "jpg", "jpeg", "bmp", "webp", "tif", "tiff"];
 
@@ -58,7 +61,14 @@ pub(crate) fn decode(data: &[u8], shape: ImageShape, fit: Fit) -> Result<Samples
         let axis = |extent: usize| {
             u32::try_from(extent).map_err(|_| InputErrorKind::WrongSize { width, height, wanted: shape })
         };
-        decoded = decoded.resize_exact(axis(shape.width)?, axis(shape.height)?, FilterType::Triangle);
+        let (wide, high) = (axis(shape.width)?, axis(shape.height)?);
+        // The model's author chose the size: rows are stretched first, then columns.
+        let pixels = u64::from(high).saturating_mul(u64::from(wide.max(width)));
+        let limit = decoded_limit(data);
+        if pixels.saturating_mul(STRETCHED_PIXEL_BYTES) > limit {
+            return Err(InputErrorKind::Stretched { wanted: shape, limit });
+        }
+        decoded = decoded.resize_exact(wide, high, FilterType::Triangle);
     }
     let is_deep = matches!(
         decoded,

@@ -128,6 +128,19 @@ fn a_picture_unpacks_to_a_bounded_size() {
     decode_fitted(&data.into_inner(), Path::new("a.png"), wanted, Fit::Resize).unwrap();
 }
 
+/// The size that a picture is stretched to is the word of whoever wrote the program.
+#[test]
+fn a_picture_is_stretched_to_a_bounded_size() {
+    let stretched = |height, width| {
+        decode_fitted(&png(), Path::new("a.png"), ImageShape::new(3, height, width), Fit::Resize)
+    };
+    for [height, width] in [[65535, 65535], [1, 1 << 30], [1 << 30, 1]] {
+        let error = stretched(height, width).unwrap_err();
+        assert!(matches!(error, InputErrorKind::Stretched { .. }), "{error}");
+    }
+    stretched(224, 224).unwrap();
+}
+
 #[test]
 fn an_error_repeats_the_begin_of_a_long_word() {
     let error = decode_samples("1".repeat(400_000).as_bytes(), Path::new("a.csv"), SHAPE).unwrap_err();

@@ -22,11 +22,12 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     check_profile(&args.run)?;
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
-    let sample = samples::load_one(&program.interface, &args.sample)?;
     let (n_evaluations, batch) = ((args.warmup + args.runs) as usize, args.batch as usize);
     let memory = memory_budget(&args.run);
-    let mut seeds = SeedSource::os();
+    // Before an input is made up, whose size is the program's word.
     check_batch(&program.checked, batch, memory)?;
+    let sample = samples::load_one(&program.interface, &args.sample)?;
+    let mut seeds = SeedSource::os();
     let trial = Trial::new(&program.checked, Options { memory, n_evaluations }, &mut seeds)?;
     note_memory(trial.session(), quiet);
     let (mut seconds, mut first_seconds, mut max_abs_error) = (Vec::new(), None, 0f64);

@@ -3,7 +3,7 @@
 use fhe_bytecode::CheckedProgram;
 use fhe_host::memory::peak_rss_bytes;
 use fhe_host::show_bytes;
-use fhe_machine::{Observer, Options, Profile};
+use fhe_machine::{Observer, Options, Profile, check_memory};
 use fhe_secret::SeedSource;
 
 use super::args::{Demo, Infer, TextFormat};
@@ -79,9 +79,12 @@ pub(crate) fn demo(args: &Demo, quiet: bool) -> Result<(), CliError> {
     check_profile(&args.run)?;
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
+    let memory = memory_budget(&args.run);
+    // Before an input is made up, whose size is the program's word.
+    check_memory(&program.checked, memory)?;
     let sample = samples::load_one(&program.interface, &args.sample)?;
     let bar = Bar::new("evaluating", quiet);
-    let report = run_demo(&program.checked, &sample, memory_budget(&args.run), &bar)?;
+    let report = run_demo(&program.checked, &sample, memory, &bar)?;
     drop(bar);
     report_profile(&args.run, &report.profile)?;
     match args.format {
