@@ -15,6 +15,10 @@ N = 256
 TOWERS = [1_125_899_904_679_937, 274_876_334_081, 1_152_921_504_606_584_833]
 SPECIAL = [140_737_487_306_753, 70_368_743_587_841]
 DIGIT = 2
+# A pool with one more: towers of every level, and of every digit.
+POOL = [*TOWERS, 12_289]
+POOL_LEVELS = [[0, 3], [0, 1], [0, 1, 2, 3]]
+POOL_DIGITS = [[0, 1], [2, 3]]
 SCALE = 2.0**30
 STEPS = 3
 
@@ -239,14 +243,82 @@ def digest(towers):
     return blake3(b"".join(struct.pack(f"<{len(tower)}Q", *tower) for tower in towers)).hex()
 
 
+def fingerprint(towers, pool=None):
+    words = [N.bit_length() - 1, len(towers), *towers, len(SPECIAL), *SPECIAL, DIGIT, 1, 1]
+    if pool:
+        levels, digits = pool
+        words.append(len(levels))
+        for level in levels:
+            words += [len(level), *level]
+        words += [len(digits), *map(len, digits)]
+    return derive_key("fhec 1 parameters", struct.pack(f"<{len(words)}Q", *words)).hex()
+
+
+def rotated(towers, level, held, digits, secret, message, seeds):
+    """Encrypts a message at a level and rotates it; level and digits are lists of towers by their index, held those of the key."""
+    primes = towers + SPECIAL
+    at = lambda indices: [primes[i] for i in indices]
+    special = range(len(towers), len(primes))
+    s = dict(enumerate(small(secret, primes)))
+    pick = lambda poly, indices: [poly[i] for i in indices]
+
+    public, private = seeds.next(), seeds.next()
+    a = {i: uniform(public, 0, i, primes[i], N) for i in level}
+    m, e = small(message, at(level)), small(error(private, 0, N), at(level))
+    c0 = combine(lambda q, m, e, a, s: m + e - a * s, m, e, pick(a, level), pick(s, level))(at(level))
+    print(f"encryption at level {level}, next seeds: c0\n  {digest(c0)}")
+
+    public, private = seeds.next(), seeds.next()
+    g = pow(5, STEPS, 2 * N)
+    p = math.prod(SPECIAL)
+    key_towers, sum_towers = [*held, *special], [*level, *special]
+    to = {i: substitute(s[i], pow(g, -1, 2 * N)) for i in key_towers}
+    sums = [[[0] * N for _ in sum_towers] for _ in range(2)]
+    halves = []
+    for index, digit in enumerate(digits):
+        if not set(digit) & set(held):
+            continue
+        key_a = {i: uniform(public, index, i, primes[i], N) for i in key_towers}
+        key_e = small(error(private, index, N), at(key_towers))
+        b = combine(lambda q, e, a, t: e - a * t, key_e, pick(key_a, key_towers), pick(to, key_towers))
+        key_b = dict(zip(key_towers, b(at(key_towers))))
+        for i in set(digit) & set(held):
+            key_b[i] = [(b + p * s) % primes[i] for b, s in zip(key_b[i], s[i])]
+        halves += pick(key_b, key_towers)
+        own = [i for i in digit if i in level]
+        if not own:
+            continue
+        lifted = small(centered([inverse(a[i], primes[i]) for i in own], at(own)), at(sum_towers))
+        for half, key in zip(sums, (key_b, key_a)):
+            half[:] = combine(lambda q, x, d, k: x + d * k, half, lifted, pick(key, sum_towers))(at(sum_towers))
+    print(f"key of the rotation by {STEPS}, next seeds: halves b, digit after digit\n  {digest(halves)}")
+    sums[0][: len(level)] = combine(lambda q, x, c: x + p * c, sums[0], c0)(at(level))
+    result = []
+    for half in sums:
+        rest = centered([inverse(x, q) for x, q in zip(half[len(level) :], SPECIAL)], SPECIAL)
+        rest = small(rest, at(level))
+        divided = combine(lambda q, x, r: (x - r) * pow(p, -1, q), half, rest)(at(level))
+        result.append([substitute(tower, g) for tower in divided])
+    print(f"rotation of the ciphertext by {STEPS}: both halves\n  {digest(result[0])}\n  {digest(result[1])}")
+    return result
+
+
+def rescaled(towers, half, high, low):
+    """round(A x / D), with A the product of the towers that `low` has and `high` lacks, and D the other way round."""
+    divided, added = [i for i in high if i not in low], [i for i in low if i not in high]
+    d, a = (math.prod(towers[i] for i in some) for some in (divided, added))
+    raised = {i: [x * a % towers[i] for x in tower] for i, tower in zip(high, half)}
+    primes = [towers[i] for i in low]
+    rest = small(centered([inverse(raised[i], towers[i]) for i in divided], [towers[i] for i in divided]), primes)
+    kept = [raised.get(i, [0] * N) for i in low]
+    return combine(lambda q, x, r: (x - r) * pow(d, -1, q), kept, rest)(primes)
+
+
 def main():
     assert blake3(b"").hex().startswith("af1349b9f5f9a1a6a0404dea36dcc949")
     assert struct.pack("<Q", next(chacha20_words(bytes(32)))).hex() == "76b8e0ada0f13d90"
     primes = TOWERS + SPECIAL
-
-    words = [N.bit_length() - 1, len(TOWERS), *TOWERS, len(SPECIAL), *SPECIAL, DIGIT, 1, 1]
-    fingerprint = derive_key("fhec 1 parameters", struct.pack(f"<{len(words)}Q", *words))
-    print(f"fingerprint of the parameters (ckks::tests::known)\n  {fingerprint.hex()}")
+    print(f"fingerprint of the parameters (ckks::tests::known)\n  {fingerprint(TOWERS)}")
 
     print("roots of order 64 (ring::root)")
     for q in [65_537, 274_876_334_081, 1_125_899_904_679_937, 1_152_921_504_606_584_833]:
@@ -269,46 +341,22 @@ def main():
     key_id = seeds.next()[:16]
     print("secret key of the seeds 1: id, first coefficients, hash of N bytes, coefficients plus one")
     print(f"  {key_id.hex()} {secret[:12]} {blake3(bytes(c + 1 for c in secret)).hex()}")
-    s = small(secret, primes)
 
     slots = [(j % 7 - 3) / 4 for j in range(N // 2)]
     message = encode(slots, SCALE, N)
     print(f"plaintext of (j mod 7 - 3) / 4 at 2^30: first coefficients {message[:4]}")
-    m = small(message, TOWERS)
-    public, private = seeds.next(), seeds.next()
-    a = [uniform(public, 0, i, q, N) for i, q in enumerate(TOWERS)]
-    e = small(error(private, 0, N), TOWERS)
-    c0 = combine(lambda q, m, e, a, s: m + e - a * s, m, e, a, s)(TOWERS)
-    print(f"encryption at the top level, next seeds: c0\n  {digest(c0)}")
+    chain = range(len(TOWERS))
+    digits = [chain[i : i + DIGIT] for i in range(0, len(chain), DIGIT)]
+    rotated(TOWERS, list(chain), list(chain), digits, secret, message, seeds)
 
-    public, private = seeds.next(), seeds.next()
-    g = pow(5, STEPS, 2 * N)
-    to = [substitute(tower, pow(g, -1, 2 * N)) for tower in s]
-    p = math.prod(SPECIAL)
-    sums = [[[0] * N for _ in primes] for _ in range(2)]
-    halves = []
-    for digit in range(0, len(TOWERS), DIGIT):
-        own = range(digit, min(digit + DIGIT, len(TOWERS)))
-        index = digit // DIGIT
-        key_a = [uniform(public, index, i, q, N) for i, q in enumerate(primes)]
-        key_e = small(error(private, index, N), primes)
-        key_b = combine(lambda q, e, a, t: e - a * t, key_e, key_a, to)(primes)
-        for i in own:
-            key_b[i] = [(b + p * s) % primes[i] for b, s in zip(key_b[i], s[i])]
-        halves += key_b
-        group = [TOWERS[i] for i in own]
-        lifted = small(centered([inverse(a[i], TOWERS[i]) for i in own], group), primes)
-        for half, key in zip(sums, (key_b, key_a)):
-            half[:] = combine(lambda q, x, d, k: x + d * k, half, lifted, key)(primes)
-    print(f"key of the rotation by {STEPS}, next seeds: halves b, digit after digit\n  {digest(halves)}")
-    sums[0][: len(TOWERS)] = combine(lambda q, x, c: x + p * c, sums[0], c0)(TOWERS)
-    result = []
-    for half in sums:
-        rest = centered([inverse(x, q) for x, q in zip(half[len(TOWERS) :], SPECIAL)], SPECIAL)
-        rest = small(rest, TOWERS)
-        divided = combine(lambda q, x, r: (x - r) * pow(p, -1, q), half, rest)(TOWERS)
-        result.append([substitute(tower, g) for tower in divided])
-    print(f"rotation of the ciphertext by {STEPS}: both halves\n  {digest(result[0])}\n  {digest(result[1])}")
+    print(f"the same from a pool with levels {POOL_LEVELS} and digits {POOL_DIGITS}: fingerprint")
+    print(f"  {fingerprint(POOL, (POOL_LEVELS, POOL_DIGITS))}")
+    seeds = Seeds(1)
+    secret, _ = ternary(seeds.next(), N), seeds.next()
+    high, low = POOL_LEVELS[1], POOL_LEVELS[0]
+    result = rotated(POOL, high, sorted({*high, *low}), POOL_DIGITS, secret, message, seeds)
+    halves = [digest(rescaled(POOL, half, high, low)) for half in result]
+    print(f"and rescaled to level 0\n  {halves[0]}\n  {halves[1]}")
 
 
 if __name__ == "__main__":

@@ -54,10 +54,73 @@ fn a_seed_grows_into_known_residues() {
     );
 }
 
+/// The same with one more tower, and levels that are no beginnings of the chain.
+fn pool() -> Params {
+    let spec = params().spec().clone();
+    let set = |indices: &[u16]| indices.iter().copied().map(TowerIdx).collect();
+    let levels = vec![set(&[0, 3]), set(&[0, 1]), set(&[0, 1, 2, 3])];
+    let pool = Some(Pool { levels, digits: vec![2, 2] });
+    Params::new(ParamsSpec { towers: [spec.towers, vec![12_289]].concat(), pool, ..spec }).unwrap()
+}
+
+/// Hashes of an encryption, of a rotation key and of both halves of the rotated ciphertext.
+struct Known {
+    encrypted: &'static str,
+    key: &'static str,
+    rotated: [&'static str; 2],
+}
+
 #[test]
 fn secret_encryption_and_key_switch_are_known_with_every_kernel() {
+    let known = Known {
+        encrypted: "bd5c8700a486277d2c2995f489f86486e49b9c89f9d00da82f3b4610cf1348e1",
+        key: "370ffc8a1909e730546da565117e813b903836fd6b5aac923b75644a4d0d02cd",
+        rotated: [
+            "111bf2fbb4e83fd7bb678ba049ec6482ac7c7896c59164861711ee240b7ddba2",
+            "87774c9b29753d8da5438eefc92f0ab8efc031c0948fb242020f56e49392a5e9",
+        ],
+    };
+    check(params(), Level(2), &known, |_, _, _| ());
+}
+
+#[test]
+fn a_pool_has_a_known_fingerprint_key_switch_and_rescale_with_every_kernel() {
+    let fingerprint: String = pool().fingerprint().0.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(fingerprint, "befa1974df6bc63f7ee8f15a42d86a99306aa7d86a5e44b0e63401cbe5e9bdf4");
+    let known = Known {
+        encrypted: "4bcbd8710bb504b72787742340552c96b64a70cf6fd3d39980e144668683deca",
+        key: "2ae4e5e5f25b9360ecd577b409e1663e5cb0549a7de95b833d893ab3781945dc",
+        rotated: [
+            "68316b99f3f01a800457f6c8a6dc3acae4f06a19b7259a5ce5ef921f6446a67f",
+            "137e7362850e7e2a9dba31f0220e352dca6ee69e250c25b97d350420ccc97893",
+        ],
+    };
+    check(pool(), Level(1), &known, |context, rotated, instructions| {
+        let rescaled = Evaluator::new(context).rescale(rotated).unwrap();
+        assert_eq!(
+            halves(&rescaled),
+            [
+                "4bd955c98e2c151e3a641381af8041e31a4664f4db9c03bafb169deba940dcb4",
+                "81e08cbe117200becf043dfa8521d705f9167125ebed0109f5fb0f550e470915",
+            ],
+            "rescale with {instructions:?}"
+        );
+    });
+}
+
+fn halves(ciphertext: &Ciphertext) -> Vec<String> {
+    ciphertext.polys().iter().map(|poly| hash(poly.data().iter().copied())).collect()
+}
+
+/// Compares what every kernel makes under the first seeds; `then` goes on with the rotated ciphertext.
+fn check(
+    params: Params,
+    level: Level,
+    known: &Known,
+    then: impl Fn(&Arc<Context>, &Ciphertext, Instructions),
+) {
     for instructions in [Instructions::Scalar, Instructions::Avx2, Instructions::Avx512, Instructions::Best] {
-        let mut party = Party::with_instructions(params(), instructions);
+        let mut party = Party::with_instructions(params.clone(), instructions);
         let context = party.context.clone();
         let id: String = party.secret.id().0.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(id, "da158f19469e4d46a81d3075266bb2ae");
@@ -68,33 +131,18 @@ fn secret_encryption_and_key_switch_are_known_with_every_kernel() {
         );
 
         let x: Vec<f64> = (0..128).map(|j| f64::from(j % 7 - 3) / 4.0).collect();
-        let (scale, level) = (Scale::new(2f64.powi(30)).unwrap(), Level(2));
-        let plain = context.encoder().encode(&x, scale, level).unwrap();
+        let plain = context.encoder().encode(&x, Scale::new(2f64.powi(30)).unwrap(), level).unwrap();
         let fresh = party.secret.encrypt(&context, &plain, &mut party.seeds).unwrap();
-        assert_eq!(
-            hash(fresh.residues().iter().copied()),
-            "bd5c8700a486277d2c2995f489f86486e49b9c89f9d00da82f3b4610cf1348e1",
-            "encryption with {instructions:?}"
-        );
+        let encrypted = hash(fresh.residues().iter().copied());
+        assert_eq!(encrypted, known.encrypted, "encryption with {instructions:?}");
 
         let keys = party.rotation_keys(&[3], level);
         let rotation = Rotation::new(3, &context);
-        assert_eq!(
-            hash(keys.get(rotation, level).unwrap().residues().flatten()),
-            "370ffc8a1909e730546da565117e813b903836fd6b5aac923b75644a4d0d02cd",
-            "rotation key with {instructions:?}"
-        );
+        let key = hash(keys.get(rotation, level).unwrap().residues().flatten());
+        assert_eq!(key, known.key, "rotation key with {instructions:?}");
         let switched = Evaluator::new(&context).rotate(&fresh.expand(&context), rotation, &keys).unwrap();
-        let halves: Vec<String> =
-            switched.polys().iter().map(|poly| hash(poly.data().iter().copied())).collect();
-        assert_eq!(
-            halves,
-            [
-                "111bf2fbb4e83fd7bb678ba049ec6482ac7c7896c59164861711ee240b7ddba2",
-                "87774c9b29753d8da5438eefc92f0ab8efc031c0948fb242020f56e49392a5e9",
-            ],
-            "key switch with {instructions:?}"
-        );
+        assert_eq!(halves(&switched), known.rotated, "key switch with {instructions:?}");
         assert_close(&party.decrypt(&switched), &rotated(&x, 3), 1e-4);
+        then(&context, &switched, instructions);
     }
 }
