@@ -56,8 +56,9 @@ fn main() -> ExitCode {
 
 /// Runs the targets; whether nothing was found.
 fn run(args: &Args) -> std::io::Result<bool> {
-    // One thread: executions are small, and their time and memory are those of the process.
-    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().map_err(std::io::Error::other)?;
+    // One thread, this one: executions are small, and their time and memory are those of the process.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+    pool.build_global().map_err(std::io::Error::other)?;
     let names = match args.target.as_str() {
         "all" => targets::NAMES.to_vec(),
         name => vec![name],

@@ -13,7 +13,7 @@ pub fn change(tree: &mut Value, random: &mut Random) {
 }
 
 /// Fields that say how large something is or how often it happens.
-const SIZES: [&str; 26] = [
+const SIZES: [&str; 33] = [
     "channels",
     "height",
     "width",
@@ -40,6 +40,13 @@ const SIZES: [&str; 26] = [
     "columns",
     "count",
     "level",
+    "levels",
+    "digits",
+    "dims",
+    "offset",
+    "length",
+    "inner",
+    "classes",
 ];
 /// Sizes around those of real programs, and far beyond them.
 const EXTENTS: [u64; 24] = [

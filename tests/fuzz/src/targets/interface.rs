@@ -5,14 +5,14 @@ use fhe_bytecode::codec::{INTERFACE_LIMIT, encode_interface, read_interface};
 use fhec::pipeline::LayoutChoice;
 use fhec_tests::models::random::Random;
 
-use super::specimen::{BRANCHED, DENSE, ensemble_program, program};
+use super::specimen::{BRANCHED, DENSE, ensemble_program, golden, program};
 use crate::mutate;
 use crate::run::Target;
 
 const CHECKSUM_BYTES: usize = 32;
 const CHECKSUM_CONTEXT: &str = "fhec 1 interface file";
 
-/// Interfaces of programs in small and in large rings.
+/// Interfaces of programs in small and in large rings, with and without ports, tails and a pool.
 pub(super) struct Interfaces {
     seeds: Vec<Vec<u8>>,
 }
@@ -24,7 +24,8 @@ impl Interfaces {
             program(BRANCHED, LayoutChoice::Packed, 14),
             ensemble_program(BRANCHED, LayoutChoice::Hw, 15),
         ];
-        Self { seeds: programs.iter().map(|p| encode_interface(&p.interface())).collect() }
+        let programs = programs.into_iter().chain(golden());
+        Self { seeds: programs.map(|p| encode_interface(&p.interface())).collect() }
     }
 }
 

@@ -19,7 +19,7 @@ use fhec::pipeline::LayoutChoice;
 use fhec_tests::models::random::Random;
 use serde_json::Value;
 
-use super::specimen::{BRANCHED, DENSE, ensemble_program, program};
+use super::specimen::{BRANCHED, DENSE, ensemble_program, golden, program};
 use crate::run::Target;
 use crate::{mutate, tree};
 
@@ -37,7 +37,7 @@ const MAX_CIPHERTEXTS: usize = 64;
 /// One in so many accepted programs for large rings is interpreted.
 const INTERPRETED: usize = 256;
 
-/// Programs in tiny rings and in rings of degree 2^12 to 2^15.
+/// Programs in tiny rings and in rings of degree 2^12 to 2^15, with and without ports, tails and a pool.
 pub(super) struct Program {
     seeds: Vec<(Vec<u8>, Value)>,
 }
@@ -53,10 +53,11 @@ impl Program {
             program(BRANCHED, LayoutChoice::Hw, 15),
             ensemble_program(BRANCHED, LayoutChoice::Hw, 15),
         ];
-        let seed = |p: &CheckedProgram| {
-            (codec::encode(p), serde_json::to_value(p.spec()).expect("a program has a textual form"))
+        let programs = programs.into_iter().chain(golden());
+        let seed = |p: CheckedProgram| {
+            (codec::encode(&p), serde_json::to_value(p.spec()).expect("a program has a textual form"))
         };
-        Self { seeds: programs.iter().map(seed).collect() }
+        Self { seeds: programs.map(seed).collect() }
     }
 }
 

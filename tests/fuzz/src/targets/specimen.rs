@@ -1,6 +1,7 @@
 //! Sound inputs that are small enough to be read many times a second.
 
-use fhe_bytecode::CheckedProgram;
+use fhe_bytecode::codec::{DEFAULT_LIMIT, decode};
+use fhe_bytecode::{CheckedProgram, Pool, TowerIdx};
 use fhec::pipeline::LayoutChoice;
 use fhec::{Model, Request, compile};
 use fhec_ir::spec::GraphSpec;
@@ -43,6 +44,21 @@ pub(super) fn model(spec: &str) -> Model {
 /// When the specification is not one of this file's.
 pub(super) fn program(spec: &str, layout: LayoutChoice, log_n: u32) -> CheckedProgram {
     compiled(vec![model(spec)], layout, log_n)
+}
+
+/// The golden program, with ports and tails, and the same with its chain written as a pool.
+///
+/// # Panics
+/// When the golden file is none.
+pub(super) fn golden() -> [CheckedProgram; 2] {
+    let program =
+        decode(include_bytes!("../../../golden/v3.fhebc"), DEFAULT_LIMIT).expect("a golden program");
+    let mut spec = program.spec().clone();
+    let n = spec.params.towers.len() as u16;
+    let levels = (1..=n).map(|n| (0..n).map(TowerIdx).collect()).collect();
+    spec.params.digit_size = 1;
+    spec.params.pool = Some(Pool { levels, digits: vec![1; usize::from(n)] });
+    [program, CheckedProgram::new(spec).expect("the same program")]
 }
 
 /// A program of four members.
