@@ -318,4 +318,10 @@ fn external_data_stays_in_the_models_folder() {
         let error = with_location(location).expect_err("outside").to_string();
         assert!(error.contains("not the plain name of a file in the model's folder"), "{error}");
     }
+    std::fs::write(inside.join(".w.bin"), [0_u8; 288]).expect("a file");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(outside, inside.join("link.bin")).expect("a link");
+    for location in [".w.bin", "link.bin", ".ssh", "..", ""] {
+        with_location(location).expect_err(location);
+    }
 }
