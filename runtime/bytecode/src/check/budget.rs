@@ -70,3 +70,43 @@ fn constant_bytes(constants: &Constants) -> u64 {
     let codebooks = constants.codebooks.iter().map(|book| 4 * book.values.len() as u64);
     tensors.chain(codebooks).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::CheckedProgram;
+    use crate::constants::{Codebook, Tensor};
+    use crate::ids::CodebookId;
+    use crate::testing::sample_program;
+
+    /// A program with weights of every kind, so that each counts.
+    fn programs() -> [ProgramSpec; 2] {
+        let mut heavy = sample_program();
+        heavy.constants.push(Tensor {
+            members: 1,
+            shape: vec![4000],
+            data: TensorData::Exact(vec![0.5; 4000]),
+        });
+        heavy.constants.codebooks.push(Codebook { members: 1, values: vec![0.5; 3000] });
+        let codebooks = vec![CodebookId(heavy.constants.codebooks.len() as u32 - 1)];
+        let indices = (0..9000).map(|i| i % 3000).collect();
+        heavy.constants.push(Tensor {
+            members: 1,
+            shape: vec![9000],
+            data: TensorData::Clustered { codebooks, indices },
+        });
+        [sample_program(), heavy]
+    }
+
+    #[test]
+    fn a_program_may_take_steps_for_most_of_its_bytes_and_for_no_more() {
+        for spec in programs() {
+            let len = crate::codec::encode(&CheckedProgram::new(spec.clone()).unwrap()).len() as u64;
+            let counted = bytes(&spec);
+            assert!(counted <= len && 20 * counted >= 17 * len, "{counted} of {len}");
+            let mut budget = Budget::of(&spec);
+            budget.charge(FREE_STEPS + STEPS_PER_BYTE * counted).unwrap();
+            assert_eq!(budget.charge(1).unwrap_err().needed, 1);
+        }
+    }
+}
