@@ -33,7 +33,7 @@ enum Step {
     Miri,
     /// Readers under coverage-guided fuzzing (nightly, a C++ compiler)
     Guided,
-    /// Mutants of checker and readers (cargo-mutants)
+    /// Mutants of checker and readers (an hour)
     Mutants,
     /// Known weaknesses of dependencies (cargo-deny and its database)
     Advisories,
@@ -63,10 +63,9 @@ impl Step {
     fn has_tools(self) -> bool {
         let (program, args): (&str, &[&str]) = match self {
             Self::Known | Self::Security => ("python3", &["--version"]),
-            Self::Timing => return true,
+            Self::Timing | Self::Mutants => return true,
             Self::Asan | Self::Guided => ("cargo", &["+nightly", "--version"]),
             Self::Miri => ("cargo", &["+nightly", "miri", "--version"]),
-            Self::Mutants => ("cargo", &["mutants", "--version"]),
             Self::Advisories => ("cargo", &["deny", "--version"]),
         };
         let status = Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -98,7 +97,10 @@ impl Step {
             }
             Self::Miri => miri(),
             Self::Guided => guided(),
-            Self::Mutants => workspace::run("cargo", &["mutants"], &[]),
+            Self::Mutants => {
+                let run = ["run", "--release", "--manifest-path", "tests/mutants/Cargo.toml"];
+                workspace::run("cargo", &run, &[BUILD])
+            }
             Self::Advisories => workspace::run("cargo", &["deny", "check", "advisories"], &[]),
         }
     }
