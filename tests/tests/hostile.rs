@@ -15,13 +15,13 @@ use fhe_bytecode::{
     CheckedProgram, CtRange, Instruction, LayerId, LayoutId, LayoutSpec, Level, Op, ParamsSpec, ProgramSpec,
     Scale, Shape, Tensor,
 };
+use fhec_onnx::{ModelProto, StringStringEntryProto};
 use fhec_tests::binaries::output;
 use fhec_tests::models::specimen::specimen;
 use fhec_tests::onnx::OnnxWriter;
 use fhec_tests::sections::{long_lists, sealed, with_section};
 use nix::sys::resource::{UsageWho, getrusage};
 use prost::Message;
-use tract_onnx::pb::ModelProto;
 
 const MOST_SECONDS: f64 = 1.0;
 const MOST_KIB: i64 = 64 << 10;
@@ -286,8 +286,7 @@ fn models() -> Vec<(&'static str, Vec<u8>)> {
                 tensor.raw_data.clear();
                 tensor.data_location = Some(1);
                 let location = ("location".to_owned(), "me.key\x1b[2J".to_owned());
-                tensor.external_data =
-                    vec![tract_onnx::pb::StringStringEntryProto { key: location.0, value: location.1 }];
+                tensor.external_data = vec![StringStringEntryProto { key: location.0, value: location.1 }];
             }),
         ),
         ("wide", wide.finish(&y, &[None, Some(1 << 40)])),
