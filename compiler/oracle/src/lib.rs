@@ -1,8 +1,8 @@
 //! tract's own evaluation of the untouched model: the oracle for everything the compiler does to it.
 //!
 //! A crate of its own, because tract takes as long to build as everything else together and only tests and
-//! `fhec levels --verify` ask it. Only models that were imported reach it, so every shape and constant it sees has been checked; what panics all the same
-//! is contained.
+//! `fhec levels --verify` ask it. Only models that were imported reach it, so every shape and constant it sees has been checked;
+//! what panics all the same is contained.
 
 #![forbid(unsafe_code)]
 
