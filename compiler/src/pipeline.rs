@@ -45,6 +45,8 @@ pub(crate) struct BuildOptions {
     pub(crate) memory: u64,
     /// Calibrated cost constants.
     pub(crate) costs: CostModel,
+    /// Ciphertexts that the input may be the sum of.
+    pub(crate) n_encryptions: usize,
 }
 
 /// How channels share ciphertexts.

@@ -10,7 +10,7 @@ use fhe_ckks::{Context, EvaluationKeys, KeyId, KeyRequest};
 use fhe_client::{decode_secret_key, encode_secret_key, secret_key_len};
 use fhe_diagnostics::remedy;
 use fhe_files::{
-    Ciphertexts, Contents, EvaluationKeysWriter, Expected, FormatError, Header, Kind, Request,
+    Ciphertexts, Contents, EvaluationKeysWriter, Expected, FormatError, Header, Kind, Request, Role,
     decode_ciphertexts, decode_header, decode_request, decode_requested_keys, encode_ciphertexts,
 };
 use fhe_host::{Content, WriteError, write_whole};
@@ -74,7 +74,7 @@ impl FileErrorKind {
             }
             Self::WrongKey { .. } => "use the secret key and the evaluation keys of one `fhe-run keygen`",
             Self::Format(FormatError::WrongRole { .. }) => {
-                "eval takes what encrypt wrote, decrypt takes what eval wrote"
+                "eval takes what encrypt wrote, or join made of several inputs; decrypt takes what eval wrote"
             }
             Self::Format(FormatError::KeyMissing { .. } | FormatError::KeyNotAsked { .. }) => {
                 "make keys for this program with `fhe-run keygen`"
@@ -196,6 +196,14 @@ pub fn read_inputs(
 /// If the file is damaged, no file of inputs, or for other parameters or another program.
 pub fn read_request(path: &Path, context: &Context, expected: &Expected) -> Result<Request, FileError> {
     read(path, Kind::Ciphertexts, |file, len| fhe_files::read_request(file, len, context, expected))
+}
+
+/// The role of a file of ciphertexts.
+///
+/// # Errors
+/// If the file is none of ciphertexts, or cut short.
+pub fn read_role(path: &Path) -> Result<Role, FileError> {
+    read(path, Kind::Ciphertexts, fhe_files::read_role)
 }
 
 /// Writes a secret key, made for `program`, to a new file that only its owner can read.

@@ -129,7 +129,7 @@ fn ciphertexts(folder: &Folder, name: &str, role: Role) {
     let (program, fingerprint) = folder.program();
     let input = &program.spec().input;
     let (n_ciphertexts, level, scale) = match role {
-        Role::Input => (program.input_layout().n_cts(), input.level, input.scale),
+        Role::Input | Role::Part(_) => (program.input_layout().n_cts(), input.level, input.scale),
         Role::Result => (program.output_layout().n_cts(), program.output_level(), program.output_scale()),
     };
     let expected = Expected { program: fingerprint, role, n_ciphertexts, level, scale };

@@ -117,7 +117,8 @@ impl MapFacts {
 
 /// Everything that moves the result.
 ///
-/// `levels` has the level of every rung: how many towers there are when a key is switched.
+/// `levels` has the level of every rung: how many towers there are when a key is switched. The input is the sum of
+/// `n_encryptions` fresh ciphertexts.
 #[must_use]
 pub fn contributions(
     placed: &Placed,
@@ -125,6 +126,7 @@ pub fn contributions(
     levels: &[Level],
     moments: &Moments,
     model: &NoiseModel,
+    n_encryptions: usize,
 ) -> Vec<Contribution> {
     let (circuit, timed) = (placed.circuit(), &placed.timed);
     let sizes = sizes(circuit, &moments.energy);
@@ -134,7 +136,7 @@ pub fn contributions(
         let (value, time) = (placed.value(id), timed.time(id));
         let position = time.position;
         match &circuit.value(id).op {
-            CircuitOp::Input => sum.push(id, Anchor::After(0), model.fresh()),
+            CircuitOp::Input => sum.push(id, Anchor::After(0), n_encryptions as f64 * model.fresh()),
             CircuitOp::Product(_) => {
                 let key = model.key_switch(level(time.working));
                 sum.push(id, Anchor::Before(position), key);

@@ -28,6 +28,8 @@ pub struct Problem<'a> {
     pub stats: &'a Stats,
     /// log2 of the ring degree.
     pub log_n: u32,
+    /// Ciphertexts that the input may be the sum of: each of the model's inputs may be encrypted by itself.
+    pub n_encryptions: usize,
 }
 
 impl<'a> Problem<'a> {
@@ -56,7 +58,7 @@ impl<'a> Problem<'a> {
         moments: &Moments,
     ) -> Vec<Contribution> {
         let model = NoiseModel::new(params);
-        contributions(self.placed, self.facts, levels, moments, &model)
+        contributions(self.placed, self.facts, levels, moments, &model, self.n_encryptions)
     }
 
     /// The largest deviation of the error of a single result: over the samples, and over inputs that nothing tells from them.

@@ -147,7 +147,8 @@ impl Front<'_> {
         let placed = Placed::new(timed, layouts)?;
         placed.judge()?;
         let facts = map_facts(&placed, log_n, &options.costs)?;
-        let problem = Problem { placed: &placed, facts: &facts, stats, log_n };
+        let n_encryptions = options.n_encryptions;
+        let problem = Problem { placed: &placed, facts: &facts, stats, log_n, n_encryptions };
         let schedule = match (&options.params, options.params.given(&problem, options.insecure)?) {
             (ParamsChoice::Like(like), _) => like::schedule(problem, like, &options.costs)?,
             (_, Some((spec, sizes))) => key_switching::schedule_with(problem, spec, &sizes, &options.costs)?,

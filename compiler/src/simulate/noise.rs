@@ -33,6 +33,8 @@ impl InstructionNoise {
         samples.iter().try_for_each(|sample| clear.run(sample, &mut sizes).map(|_| ()))?;
         let model = NoiseModel::new(program.params());
         let leaks = leaks(program);
+        // Each of several inputs may be encrypted by itself.
+        let n_encryptions = program.spec().input.ports.len().max(1);
         // What is in the registers while the instructions are replayed: scale and mean square.
         let mut held: BTreeMap<CtId, (Scale, f64)> = BTreeMap::new();
         let mut noise = Vec::with_capacity(program.spec().instructions.len());
@@ -47,7 +49,7 @@ impl InstructionNoise {
             let scale = fact.scale.value();
             let mut relative = 0.0;
             let variance = match instruction.op.kind() {
-                Kind::Input => model.fresh() / scale.powi(2),
+                Kind::Input => n_encryptions as f64 * model.fresh() / scale.powi(2),
                 Kind::Product => model.key_switch(fact.level) / scale.powi(2),
                 Kind::Rescale => model.rescale_rounding() / scale.powi(2),
                 Kind::Map(map) => linear(program, &model, map, fact, &sources),

@@ -1,6 +1,8 @@
 //! What a program takes for one input, and whether the model can mean anything by it.
 
-use fhe_bytecode::{Interface, Interval, Raw};
+use std::ops::Range;
+
+use fhe_bytecode::{Interface, Interval, Port, Raw};
 
 use super::error::ClientError;
 
@@ -28,6 +30,17 @@ pub fn prepare_unchecked(interface: &Interface, raw: Raw<'_>) -> Result<Vec<f64>
     }
 }
 
+/// As [`prepare`], for one of several inputs alone: positions of the others are zero, and are not judged.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_part(interface: &Interface, port: &Port, raw: Raw<'_>) -> Result<Vec<f64>, ClientError> {
+    let tensor = prepare_unchecked(interface, raw)?;
+    let outside = port.range(tensor.len()).and_then(|range| Outside::among(interface, &tensor, range));
+    refuse_far(outside)?;
+    Ok(tensor)
+}
+
 /// The number of an input that lies furthest outside those that the model was calibrated on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outside {
@@ -42,9 +55,14 @@ pub struct Outside {
 impl Outside {
     /// The worst number of an input; nothing where all are such as the model was calibrated on, or nobody knows.
     pub fn of(interface: &Interface, tensor: &[f64]) -> Option<Self> {
+        Self::among(interface, tensor, 0..tensor.len())
+    }
+
+    /// The same of some positions; others are not judged.
+    pub fn among(interface: &Interface, tensor: &[f64], positions: Range<usize>) -> Option<Self> {
         let range = interface.input().range?;
         let worst = |value: &(usize, f64)| distance(value.1, range);
-        let all = tensor.iter().copied().enumerate();
+        let all = tensor.iter().copied().enumerate().skip(positions.start).take(positions.len());
         let (index, value) = all.max_by(|a, b| worst(a).total_cmp(&worst(b)))?;
         (distance(value, range) > 0.0).then_some(Self { index, value, range })
     }
@@ -71,7 +89,11 @@ fn distance(value: f64, range: Interval) -> f64 {
 /// # Errors
 /// The number that is furthest outside, where it is, and what the model expects.
 pub fn check_range(interface: &Interface, tensor: &[f64]) -> Result<(), ClientError> {
-    match Outside::of(interface, tensor).filter(Outside::is_far) {
+    refuse_far(Outside::of(interface, tensor))
+}
+
+fn refuse_far(outside: Option<Outside>) -> Result<(), ClientError> {
+    match outside.filter(Outside::is_far) {
         Some(Outside { index, value, range }) => Err(ClientError::OutOfRange { index, value, range }),
         None => Ok(()),
     }

@@ -24,7 +24,7 @@ mod testing;
 pub use answer::{Answer, Doubt, DoubtKind, label, largest_value};
 pub use client::{Client, average_members};
 pub use error::ClientError;
-pub use inputs::{Outside, check_range, prepare, prepare_unchecked};
+pub use inputs::{Outside, check_range, prepare, prepare_part, prepare_unchecked};
 pub use resolution::{DEVIATIONS, Resolution, noise_floor};
 pub use secret_key_file::{decode_secret_key, encode_secret_key, secret_key_len};
 pub use security::insecurity;

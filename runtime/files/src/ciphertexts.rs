@@ -1,7 +1,7 @@
 //! Ciphertext files: encrypted inputs or results of one program, one or several samples.
 //!
 //! ```text
-//! program fingerprint 32 | role u8 | samples u32 | ciphertexts per sample u32 | request 32 | names | ciphertexts
+//! program fingerprint 32 | role u8 | port u32 (role 3) | samples u32 | ciphertexts per sample u32 | request 32 | names | ciphertexts
 //! ciphertext: level u16 | scale f64 | form u8 | seed 32 and one polynomial (form 1), or two polynomials (form 2)
 //! ```
 //! Version 1 has neither request nor names. A polynomial is its towers one after the other, residues packed to the
@@ -27,18 +27,33 @@ pub enum Role {
     Input,
     /// Computed by the server, for the client.
     Result,
+    /// One of the model's several inputs, by its position among them, and zero elsewhere: the sum of all is an input.
+    Part(u32),
 }
 
 impl Role {
-    fn code(self) -> u8 {
+    const INPUT: u8 = 1;
+    const RESULT: u8 = 2;
+    const PART: u8 = 3;
+
+    fn write<W: Write>(self, writer: &mut BodyWriter<W>) -> Result<(), FormatError> {
         match self {
-            Self::Input => 1,
-            Self::Result => 2,
+            Self::Input => writer.u8(Self::INPUT),
+            Self::Result => writer.u8(Self::RESULT),
+            Self::Part(port) => {
+                writer.u8(Self::PART)?;
+                writer.u32(port)
+            }
         }
     }
 
-    pub(crate) fn of_code(code: u8) -> Option<Self> {
-        [Self::Input, Self::Result].into_iter().find(|role| role.code() == code)
+    pub(crate) fn read<R: Read>(reader: &mut BodyReader<R>) -> Result<Self, FormatError> {
+        match reader.u8()? {
+            Self::INPUT => Ok(Self::Input),
+            Self::RESULT => Ok(Self::Result),
+            Self::PART => Ok(Self::Part(reader.u32()?)),
+            code => Err(bad_field("role", code)),
+        }
     }
 
     /// What people call it.
@@ -46,6 +61,7 @@ impl Role {
         match self {
             Self::Input => "encrypted input",
             Self::Result => "encrypted result",
+            Self::Part(_) => "one of several encrypted inputs",
         }
     }
 }
@@ -71,6 +87,11 @@ impl Expected {
         let InputSpec { level, scale, .. } = *interface.input();
         let n_ciphertexts = interface.input_layout().n_cts();
         Self { program: interface.program(), role: Role::Input, n_ciphertexts, level, scale }
+    }
+
+    /// One of several inputs of the program, encrypted by itself.
+    pub fn part(interface: &Interface, port: u32) -> Self {
+        Self { role: Role::Part(port), ..Self::input(interface) }
     }
 
     /// Encrypted results of the program.
@@ -158,7 +179,7 @@ pub fn encode_ciphertexts(
     let mut writer = BodyWriter::new(to);
     Header::of(Kind::Ciphertexts, context.params(), ciphertexts.key_id).write(&mut writer)?;
     writer.bytes(&expected.program.0)?;
-    writer.u8(expected.role.code())?;
+    expected.role.write(&mut writer)?;
     let n_samples = ciphertexts.samples.len();
     writer.count(n_samples)?;
     writer.count(expected.n_ciphertexts)?;
@@ -254,6 +275,17 @@ pub fn read_request(
     Ok(Request { hash: reader.finish()?, n_samples })
 }
 
+/// The role of a file of ciphertexts; says nothing about the rest of it.
+///
+/// # Errors
+/// If the file is none of ciphertexts, or cut short.
+pub fn read_role(from: impl Read, len: u64) -> Result<Role, FormatError> {
+    let mut reader = BodyReader::new(from, len)?;
+    Header::read(&mut reader, Kind::Ciphertexts)?;
+    reader.array::<32>()?;
+    Role::read(&mut reader)
+}
+
 /// Header, program, role and number of samples.
 fn front<R: Read>(
     reader: &mut BodyReader<R>,
@@ -266,12 +298,9 @@ fn front<R: Read>(
     if program != expected.program {
         return Err(FormatError::WrongProgram { found: program, expected: expected.program });
     }
-    match Role::of_code(reader.u8()?) {
-        Some(role) if role == expected.role => {}
-        Some(role) => {
-            return Err(FormatError::WrongRole { found: role.name(), expected: expected.role.name() });
-        }
-        None => return Err(bad_field("role", "unknown")),
+    let role = Role::read(reader)?;
+    if role != expected.role {
+        return Err(FormatError::WrongRole { found: role.name(), expected: expected.role.name() });
     }
     let smallest = poly_bytes(context, expected.level);
     let n_samples = reader.count(smallest.saturating_mul(expected.n_ciphertexts as u64))?;
@@ -286,8 +315,8 @@ pub(crate) fn named_request<R: Read>(
     let hash: [u8; 32] = reader.array()?;
     match role {
         Role::Result => Ok(Some(Fingerprint(hash))),
-        Role::Input if hash == [0; 32] => Ok(None),
-        Role::Input => Err(bad_field("request", "given for inputs")),
+        Role::Input | Role::Part(_) if hash == [0; 32] => Ok(None),
+        Role::Input | Role::Part(_) => Err(bad_field("request", "given for inputs")),
     }
 }
 

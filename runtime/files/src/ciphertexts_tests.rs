@@ -128,3 +128,22 @@ fn names_are_none_or_one_for_each_and_bounded() {
     assert_eq!(write(vec!["é".repeat(200)]).unwrap(), ["é".repeat(127)]);
     assert!(write(vec!["a".to_owned(), "b".to_owned()]).is_err());
 }
+
+#[test]
+fn one_of_several_inputs_is_no_input() {
+    let context = toy_context();
+    let part = Expected { role: Role::Part(7), ..expected() };
+    let mut data = Vec::new();
+    encode_ciphertexts(&mut data, &context, &part, &ciphertexts(&context)).unwrap();
+    let len = data.len() as u64;
+    assert_eq!(read_role(&data[..], len).unwrap(), Role::Part(7));
+    assert!(decode_ciphertexts(&data[..], len, &context, &part).is_ok());
+    let error = decode_ciphertexts(&data[..], len, &context, &expected()).unwrap_err().to_string();
+    assert!(
+        error.contains("holds one of several encrypted inputs, but encrypted input is needed"),
+        "{error}"
+    );
+    let other = Expected { role: Role::Part(6), ..part };
+    assert!(decode_ciphertexts(&data[..], len, &context, &other).is_err());
+    check_damage(&data, |data| decode_ciphertexts(data, data.len() as u64, &context, &part).map(drop));
+}

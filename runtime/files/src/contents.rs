@@ -8,7 +8,7 @@ use std::io::Read;
 use fhe_bytecode::Fingerprint;
 
 use super::ciphertexts::{Role, named_request};
-use super::codec::{BodyReader, bad_field};
+use super::codec::BodyReader;
 use super::error::FormatError;
 use super::header::{Header, Kind};
 use super::names;
@@ -38,7 +38,7 @@ pub fn read_contents(from: impl Read, len: u64) -> Result<Contents, FormatError>
     let mut reader = BodyReader::new(from, len)?;
     let header = Header::read(&mut reader, Kind::Ciphertexts)?;
     let program = Fingerprint(reader.array()?);
-    let role = Role::of_code(reader.u8()?).ok_or_else(|| bad_field("role", "unknown"))?;
+    let role = Role::read(&mut reader)?;
     let (n_samples, n_ciphertexts) = (reader.count(1)?, reader.count(1)?);
     let (request, names) = match header.version {
         1 => (None, Vec::new()),

@@ -22,7 +22,7 @@ mod testing;
 
 pub use ciphertexts::{
     Ciphertexts, Expected, Form, Request, Role, Stored, ciphertexts_len, decode_ciphertexts, decode_request,
-    encode_ciphertexts, names_len, read_request,
+    encode_ciphertexts, names_len, read_request, read_role,
 };
 pub use contents::{Contents, count_evaluation_keys, read_contents};
 pub use error::FormatError;

@@ -23,6 +23,7 @@ mod labels;
 mod npy;
 mod numpy;
 mod picture;
+mod ports;
 mod samples;
 mod shape;
 mod tiff;
@@ -82,14 +83,17 @@ pub fn read_joined(path: &Path, ports: &[Port], shape: ImageShape) -> Result<Sam
 /// # Errors
 /// As [`read_samples`].
 pub fn decode_joined(data: &[u8], ports: &[Port], shape: ImageShape) -> Result<Samples, InputErrorKind> {
-    match data {
-        [b'P', b'K', 3 | 5, ..] => numpy::decode_ports(data, ports, shape),
-        _ => {
-            let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
-            let found = format!("no .npz archive with the arrays {}", names.join(", "));
-            Err(InputErrorKind::WrongShape { found, wanted: shape })
-        }
-    }
+    ports::decode_all(data, ports, shape)
+}
+
+/// Reads every sample of one of several inputs: `.npy`, `.npz` with an array of its name, or a table. What other inputs have
+/// is zero.
+///
+/// # Errors
+/// As [`read_samples`].
+pub fn read_part(path: &Path, port: &Port, shape: ImageShape) -> Result<Samples, InputError> {
+    let read = || ports::decode_one(&bytes::read_file(path)?, path, port, shape);
+    read().map_err(|kind| InputError { path: path.to_path_buf(), kind })
 }
 
 /// Decodes the bytes of a file; `path` gives hints only and is not opened.

@@ -1,7 +1,5 @@
 //! NumPy arrays as samples: alone (`.npy`) or in an archive (`.npz`).
 
-use fhe_bytecode::Port;
-
 use crate::labels::from_values;
 use crate::npy::{Header, MAX_HEAD};
 use crate::picture::planes;
@@ -72,54 +70,6 @@ pub(crate) fn decode_npz(data: &[u8], shape: ImageShape) -> Result<Samples, Inpu
     Ok(samples)
 }
 
-/// Decodes an archive with an array for every port, under its name, and joins them as the program has them.
-pub(crate) fn decode_ports(
-    data: &[u8],
-    ports: &[Port],
-    shape: ImageShape,
-) -> Result<Samples, InputErrorKind> {
-    let mut archive = Archive::open(data)?;
-    let (n, mut n_samples, mut labels) = (shape.n_values(), None, None);
-    let mut values: Vec<f64> = Vec::new();
-    let wrong = |found: String| InputErrorKind::WrongShape { found, wanted: shape };
-    let files = archive.files();
-    if let Some(file) = files.iter().find(|file| is_label_name(file.name)) {
-        labels = Some(decode_npy_labels(&archive.read(file)?)?);
-    }
-    for port in ports {
-        let name = format!("{}.npy", port.name);
-        let file = files.iter().find(|file| file.name == name.as_bytes());
-        let file = file.ok_or_else(|| wrong(format!("no array named {}", port.name)))?;
-        let data = archive.read(file)?;
-        let header = Header::parse(&data)?;
-        let dims: Vec<usize> = port.dims.iter().map(|&d| d as usize).collect();
-        let len: usize = dims.iter().product();
-        let count = match &header.dims[..] {
-            own if own == dims || own == &dims[1..] => 1,
-            [count, rest @ ..] if rest == &dims[1..] => *count,
-            own => return Err(wrong(format!("an array {} of {own:?}", port.name))),
-        };
-        if *n_samples.get_or_insert(count) != count {
-            return Err(wrong(format!("{count} samples of {}, but others of the inputs before", port.name)));
-        }
-        let numbers: Vec<f64> = match header.values(&data)? {
-            Values::Pixels(v) => v.into_iter().map(f64::from).collect(),
-            Values::Deep(v) => v.into_iter().map(f64::from).collect(),
-            Values::Numbers(v) => v,
-        };
-        let range = port.range(n).filter(|_| numbers.len() == len.saturating_mul(count));
-        let range = range.ok_or_else(|| wrong(format!("an array {} of another size", port.name)))?;
-        values.resize(n.saturating_mul(count), 0.0);
-        for (i, &number) in numbers.iter().enumerate() {
-            values[i / len * n + range.start + port.position(i % len)] = number;
-        }
-    }
-    match values.iter().find(|x| !x.is_finite()) {
-        Some(&number) => Err(InputErrorKind::NotFinite { number }),
-        None => Ok(Samples { shape, values: Values::Numbers(values), labels }),
-    }
-}
-
 /// Decodes one array of classes: a vector or a column.
 pub(crate) fn decode_npy_labels(data: &[u8]) -> Result<Vec<usize>, InputErrorKind> {
     let header = Header::parse(data)?;
@@ -142,7 +92,7 @@ pub(crate) fn decode_npz_labels(data: &[u8]) -> Result<Vec<usize>, InputErrorKin
     }
 }
 
-fn is_label_name(file: &[u8]) -> bool {
+pub(crate) fn is_label_name(file: &[u8]) -> bool {
     matches!(file, b"y.npy" | b"labels.npy" | b"label.npy")
 }
 
@@ -165,7 +115,7 @@ impl AxisOrder {
 }
 
 /// Accepts `[C,H,W]`, `[H,W,C]` (what is both is as the model has it), `[H,W]` for one channel, `[C,W]` for one row and
-/// flat vectors, each also behind a sample axis: the shape that the ONNX model has, with its batch or without.
+/// `[C,D,H,W]` and flat vectors, each also behind a sample axis: the shape that the ONNX model has, with its batch or without.
 fn axis_order(dims: &[usize], shape: ImageShape) -> Result<AxisOrder, InputErrorKind> {
     let ImageShape { channels, height, width, channels_last } = shape;
     let flat = if channels_last { AxisOrder::ChannelsLast } else { AxisOrder::ChannelsFirst };
@@ -179,7 +129,16 @@ fn axis_order(dims: &[usize], shape: ImageShape) -> Result<AxisOrder, InputError
         [n] if n == shape.n_values() => Some(flat),
         _ => None,
     };
+    // A volume: its channels and depths together are the channels here.
+    let volume = |dims: &[usize]| match *dims {
+        [c, d, h, w] if (c.saturating_mul(d), h, w) == (channels, height, width) => {
+            Some(AxisOrder::ChannelsFirst)
+        }
+        _ => None,
+    };
     fits(dims)
         .or_else(|| dims.get(1..).and_then(fits))
+        .or_else(|| volume(dims))
+        .or_else(|| dims.get(1..).and_then(volume))
         .ok_or_else(|| InputErrorKind::WrongShape { found: format!("an array of {dims:?}"), wanted: shape })
 }

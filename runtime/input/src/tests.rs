@@ -478,3 +478,45 @@ fn several_inputs_come_from_one_archive_by_name() {
     }
     assert!(decode_joined(b"1,2,3", &ports, shape).unwrap_err().to_string().contains("image, facts"));
 }
+
+#[test]
+fn one_of_several_inputs_comes_alone_and_the_others_are_zero() {
+    let port = |name: &str, dims: &[u32], offset: u32| Port {
+        name: name.into(),
+        dims: dims.to_vec(),
+        channels_last: false,
+        offset,
+    };
+    let (image, facts) = (port("image", &[1, 1, 2, 2], 0), port("facts", &[1, 3], 4));
+    let shape = ImageShape::new(2, 2, 2);
+    let part = |name: &str, data: &[u8], port: &Port| {
+        ports::decode_one(data, Path::new(name), port, shape)
+            .map(|samples| samples.tensor(0, &Preprocessing::default()).unwrap())
+    };
+    let numbers = npy(&[1, 3], &[10.0, 11.0, 12.0]);
+    let expected = [0.0, 0.0, 0.0, 0.0, 10.0, 11.0, 12.0, 0.0];
+    assert_eq!(part("facts.npy", &numbers, &facts).unwrap(), expected);
+    assert_eq!(part("facts.csv", b"10,11,12\n", &facts).unwrap(), expected);
+    assert_eq!(part("all.npz", &archive(&[("facts.npy", &numbers)], true), &facts).unwrap(), expected);
+    for (name, data, port, words) in [
+        ("facts.npy", numbers.as_slice(), &image, "an array image of [1, 3]"),
+        ("facts.csv", b"10,11\n", &facts, "1 rows of 2 numbers"),
+        ("facts.txt", b"\x89PNG\r\n\x1a\n", &facts, ""),
+        ("facts.png", b"\x89PNG\r\n\x1a\n", &facts, "no .npy, .npz or .csv file with the numbers of facts"),
+    ] {
+        let error = part(name, data, port).unwrap_err().to_string();
+        assert!(error.contains(words), "{name}: {error}");
+    }
+}
+
+#[test]
+fn volumes_come_with_their_depth() {
+    let shape = ImageShape::new(6, 2, 2);
+    let values: Vec<f32> = (0..48).map(|i| i as f32).collect();
+    for dims in [&[2, 2, 3, 2, 2][..], &[2, 6, 2, 2], &[2, 24]] {
+        let samples = decode_samples(&npy(dims, &values), Path::new("x.npy"), shape).unwrap();
+        assert_eq!((samples.len(), samples.tensor(1, &Preprocessing::default()).unwrap()[0]), (2, 24.0));
+    }
+    let one = decode_samples(&npy(&[2, 3, 2, 2], &values[..24]), Path::new("x.npy"), shape).unwrap();
+    assert_eq!(one.len(), 1);
+}

@@ -28,6 +28,8 @@ pub struct Entry {
     pub key_file_bytes: u64,
     /// Bytes of an encrypted input.
     pub input_bytes: u64,
+    /// Bytes of an input that was joined from several, each encrypted by itself.
+    pub joined_bytes: u64,
     /// Bytes of an encrypted result.
     pub result_bytes: u64,
     /// Bytes of evaluation keys in memory.
@@ -240,12 +242,15 @@ fn entry(program: &CheckedProgram, model: Model) -> Entry {
     let context = model.context();
     let (expected_input, expected_result) = (Expected::input(&interface), Expected::result(&interface));
     let request = key_request(context, program);
+    // A sum of inputs that were encrypted one by one has no seed.
+    let joined = if interface.input().ports.len() > 1 { Form::Full } else { Form::Seeded };
     Entry {
         id: ProgramId(interface.program().0),
         name: interface.spec().origin.model.clone(),
         interface: encode_interface(&interface),
         key_file_bytes: evaluation_keys_len(context.params(), request.levels()),
         input_bytes: ciphertexts_len(context, &expected_input, 1, Form::Seeded),
+        joined_bytes: ciphertexts_len(context, &expected_input, 1, joined),
         result_bytes: ciphertexts_len(context, &expected_result, 1, Form::Full),
         key_bytes: request.bytes(context),
         expected_input,

@@ -58,9 +58,13 @@ pub(crate) enum Command {
     /// Encrypt inputs with the secret key
     #[command(
         after_help = "Examples:\n  fhe-run encrypt model.fhebc cat.png --secret-key me.key -o cat.ct\n  \
-        fhe-run encrypt model.fhebc test_batch.bin --index 0..8 --secret-key me.key -o eight.ct"
+        fhe-run encrypt model.fhebc test_batch.bin --index 0..8 --secret-key me.key -o eight.ct\n  \
+        fhe-run encrypt model.fhebc facts.csv --model-input facts --secret-key me.key -o facts.ct"
     )]
     Encrypt(Encrypt),
+    /// Join inputs of a model with several that were encrypted one by one; needs no secret
+    #[command(after_help = "Example:\n  fhe-run join model.fhebc image.ct facts.ct -o both.ct")]
+    Join(Join),
     /// Evaluate a program on ciphertexts; needs no secret
     #[command(
         after_help = "Example:\n  fhe-run eval model.fhebc cat.ct --eval-keys me.evk -o result.ct --profile"
@@ -133,9 +137,26 @@ pub(crate) struct Encrypt {
     /// New ciphertext file
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
+    /// Of a model with several inputs, encrypt this one alone; `fhe-run join` puts them together
+    #[arg(long, value_name = "NAME")]
+    pub model_input: Option<String>,
     /// Leave out the names of the samples, which the server could read
     #[arg(long)]
     pub no_names: bool,
+    #[command(flatten)]
+    pub summary: SummaryArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Join {
+    /// Program the inputs are for, or its interface (.fhei)
+    pub program: PathBuf,
+    /// What `encrypt --model-input` wrote, one file for each of the model's inputs
+    #[arg(required = true)]
+    pub parts: Vec<PathBuf>,
+    /// New ciphertext file, for eval
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
     #[command(flatten)]
     pub summary: SummaryArg,
 }

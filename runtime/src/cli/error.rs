@@ -85,6 +85,22 @@ pub enum CliError {
     /// Raw values asked for in a form that has no other.
     #[error("--format npy writes unrounded values")]
     NpyNeedsRaw,
+    /// A name that is none of the model's inputs.
+    #[error("the model has no input {name}: it has {known}")]
+    NoSuchInput {
+        /// The name.
+        name: String,
+        /// The model's inputs.
+        known: String,
+    },
+    /// Encrypted inputs that do not make a whole one.
+    #[error("{}: {reason}", path.display())]
+    NotJoined {
+        /// The file that does not fit.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// One file for two purposes.
     #[error("{}: is given for two purposes", path.display())]
     SameFile {
@@ -159,6 +175,12 @@ impl CliError {
                 "give the evaluation keys (--eval-keys), and keep the secret key with the client"
             }
             Self::NpyNeedsRaw => "add --raw and --result FILE (see docs/security.md)",
+            Self::NoSuchInput { .. } => {
+                "give one of these names; a model with one input needs no --model-input"
+            }
+            Self::NotJoined { .. } => {
+                "encrypt each of the model's inputs once, with one key and as many samples, and join all of them"
+            }
             Self::SameFile { .. } => "give every file a name of its own",
             Self::Deviates { .. } => {
                 "give an input like those the model was trained on; if it is one, build again with `--calibrate IMAGES` or more `--precision`"

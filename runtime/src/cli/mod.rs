@@ -8,6 +8,7 @@ mod bench;
 mod demo;
 mod error;
 mod info;
+mod join;
 mod prediction;
 mod profile;
 mod program;
@@ -66,7 +67,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         .num_threads(usize::from(cli.threads.unwrap_or(0)))
         .build_global()
         .map_err(|e| CliError::Threads(e.to_string()))?;
-    if !matches!(cli.command, Command::Eval(_) | Command::Info(_)) {
+    if !matches!(cli.command, Command::Join(_) | Command::Eval(_) | Command::Info(_)) {
         // All others hold secrets, if only for a moment.
         fhe_host::forbid_core_dumps();
     }
@@ -74,6 +75,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     match &cli.command {
         Command::Keygen(args) => steps::keygen(args, quiet),
         Command::Encrypt(args) => steps::encrypt(args, quiet),
+        Command::Join(args) => join::join(args, quiet),
         Command::Eval(args) => steps::eval(args, quiet),
         Command::Decrypt(args) => steps::decrypt(args, quiet),
         Command::Infer(args) => demo::infer(args, quiet),

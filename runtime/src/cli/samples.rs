@@ -3,10 +3,12 @@
 use std::ops::Range;
 use std::path::Path;
 
-use fhe_bytecode::Interface;
 use fhe_bytecode::text::harmless;
-use fhe_client::{Answer, Outside, prepare, prepare_unchecked};
-use fhe_input::{Beside, Fit, ImageShape, InputError, files, read_joined, read_samples_fitted};
+use fhe_bytecode::{Interface, Port};
+use fhe_client::{Answer, Outside, prepare, prepare_part, prepare_unchecked};
+use fhe_input::{
+    Beside, Fit, ImageShape, InputError, files, read_joined, read_part, read_samples_fitted,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use zeroize::Zeroizing;
@@ -30,9 +32,18 @@ pub(crate) struct Sample {
 
 /// The selected samples of all given files and folders, and how many these hold.
 pub(crate) fn load(interface: &Interface, args: &InputArgs) -> Result<(Vec<Sample>, usize), CliError> {
+    load_part(interface, args, None)
+}
+
+/// The same for one of the model's inputs alone, where one is named.
+pub(crate) fn load_part(
+    interface: &Interface,
+    args: &InputArgs,
+    part: Option<&Port>,
+) -> Result<(Vec<Sample>, usize), CliError> {
     let (mut all, mut n_found, mut beside) = (Vec::new(), 0, Beside::default());
     for path in files(&args.inputs)? {
-        let how = How { fit: fit(args.resize), any_range: args.any_range };
+        let how = How { fit: fit(args.resize), any_range: args.any_range, part };
         let (mut samples, n) = load_file(interface, &path, |n| selected(&path, args, n), how)?;
         let told = beside.label(&path)?;
         samples.iter_mut().for_each(|sample| sample.label = sample.label.or(told));
@@ -64,9 +75,11 @@ fn warn_outside(samples: &[Sample]) {
 
 /// How samples are read.
 #[derive(Clone, Copy)]
-struct How {
+struct How<'a> {
     fit: Fit,
     any_range: bool,
+    /// The one of several inputs that is read.
+    part: Option<&'a Port>,
 }
 
 fn fit(resize: bool) -> Fit {
@@ -82,7 +95,7 @@ pub(crate) fn load_one(interface: &Interface, args: &SampleArgs) -> Result<Sampl
             Ok(Sample { tensor, label: None, name, is_given: false, outside: None })
         }
         Some(path) => {
-            let how = How { fit: fit(args.resize), any_range: args.any_range };
+            let how = How { fit: fit(args.resize), any_range: args.any_range, part: None };
             let (mut samples, _) = load_file(interface, path, |_| Ok(index..index.saturating_add(1)), how)?;
             warn_outside(&samples);
             let mut sample = samples.remove(0);
@@ -96,28 +109,33 @@ fn load_file(
     interface: &Interface,
     path: &Path,
     choose: impl FnOnce(usize) -> Result<Range<usize>, CliError>,
-    how: How,
+    how: How<'_>,
 ) -> Result<(Vec<Sample>, usize), CliError> {
     let shape = interface.input_layout().shape();
     let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
     let ports = &interface.input().ports;
-    let samples = match ports.len() {
-        0 | 1 => read_samples_fitted(
+    let samples = match (how.part, ports.len()) {
+        (Some(part), _) => read_part(path, part, shape)?,
+        (None, 0 | 1) => read_samples_fitted(
             path,
             shape.with_channels_last(interface.input().is_channels_last()),
             how.fit,
         )?,
-        _ => read_joined(path, ports, shape)?,
+        (None, _) => read_joined(path, ports, shape)?,
     };
     let file = harmless(&path.file_name().unwrap_or_default().to_string_lossy());
     let sample = |index| {
         let raw = samples.raw(index).map_err(|kind| InputError { path: path.to_path_buf(), kind })?;
-        let prepare = if how.any_range { prepare_unchecked } else { prepare };
-        let tensor =
-            prepare(interface, raw).map_err(|cause| CliError::Sample { path: path.into(), cause })?;
+        let tensor = match (how.any_range, how.part) {
+            (true, _) => prepare_unchecked(interface, raw),
+            (false, None) => prepare(interface, raw),
+            (false, Some(part)) => prepare_part(interface, part, raw),
+        };
+        let tensor = tensor.map_err(|cause| CliError::Sample { path: path.into(), cause })?;
         let name = if samples.len() > 1 { format!("{file}#{index}") } else { file.clone() };
         let tensor = Zeroizing::new(tensor);
-        let outside = Outside::of(interface, &tensor);
+        let judged = how.part.map_or(Some(0..tensor.len()), |part| part.range(tensor.len()));
+        let outside = judged.and_then(|positions| Outside::among(interface, &tensor, positions));
         Ok(Sample { tensor, label: samples.label(index), name, is_given: true, outside })
     };
     // The first error ends it, so a range far beyond the file costs nothing.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fhe_bytecode::Keys;
+use fhe_bytecode::{Interface, Keys, Port};
 use fhe_ckks::{Context, key_request};
 use fhe_client::{Client, ClientError};
 use fhe_files::{Ciphertexts, Expected, Kind, Stored, evaluation_keys_len};
@@ -89,7 +89,12 @@ fn check_key_bytes(args: &Keygen, needed: u64, n_keys: usize, quiet: bool) -> Re
 pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
     store::check_ciphertexts(&args.output)?;
     let program = Contract::load(&args.program)?;
-    let (inputs, n_found) = samples::load(&program.interface, &args.input)?;
+    let part = args.model_input.as_deref().map(|name| port_named(&program.interface, name)).transpose()?;
+    let (inputs, n_found) = samples::load_part(&program.interface, &args.input, part.map(|(_, port)| port))?;
+    let expected = match part {
+        None => Expected::input(&program.interface),
+        Some((index, _)) => Expected::part(&program.interface, index),
+    };
     let (context, client) = client(&program, &args.secret_key)?;
     let mut seeds = SeedSource::os();
     let samples = inputs
@@ -100,12 +105,21 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
     let named = if args.no_names { &[][..] } else { &inputs[..] };
     let names = named.iter().map(|input| input.name.clone()).collect();
     let ciphertexts = Ciphertexts { names, ..Ciphertexts::new(client.key().id(), samples) };
-    store::write_ciphertexts(&args.output, &context, &Expected::input(&program.interface), &ciphertexts)?;
+    store::write_ciphertexts(&args.output, &context, &expected, &ciphertexts)?;
     let n_outside = inputs.iter().filter(|input| input.outside.is_some()).count();
     let rest = if n_found > n_samples { " (--index chooses)" } else { "" };
     let words = format!("{}: {n_samples} of {n_found} sample(s) encrypted{rest}", args.output.display());
     let fields = json!({ "output": args.output, "inputs": n_samples, "samples": n_found, "outside_range": n_outside, "key": client.key().id().to_string() });
     sum_up(args.summary.format, quiet, &words, &fields)
+}
+
+/// One of the model's inputs, with its position among them.
+fn port_named<'a>(interface: &'a Interface, name: &str) -> Result<(u32, &'a Port), CliError> {
+    let ports = &interface.input().ports;
+    (0u32..).zip(ports).find(|(_, port)| port.name == name).ok_or_else(|| {
+        let known: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+        CliError::NoSuchInput { name: name.to_owned(), known: known.join(", ") }
+    })
 }
 
 /// Evaluates a program on encrypted inputs.
@@ -201,8 +215,9 @@ pub(crate) fn eval(args: &Eval, quiet: bool) -> Result<(), CliError> {
 fn held_bytes(program: &Program, n_samples: usize) -> u64 {
     let (params, interface) = (program.checked.params(), &program.interface);
     let bytes = |n_cts: usize, level| (n_cts as u64).saturating_mul(params.ciphertext_bytes(level));
-    // Fresh ciphertexts have half of themselves as a seed.
-    let input = bytes(interface.input_layout().n_cts(), interface.input().level) / 2;
+    // Fresh ciphertexts have half of themselves as a seed; sums of several have not.
+    let parts = if interface.input().ports.len() > 1 { 1 } else { 2 };
+    let input = bytes(interface.input_layout().n_cts(), interface.input().level) / parts;
     let result = bytes(interface.output_layout().n_cts(), interface.output_level());
     (n_samples as u64).saturating_mul(input.saturating_add(result))
 }
@@ -266,7 +281,7 @@ pub(crate) fn decrypt(args: &Decrypt, quiet: bool) -> Result<(), CliError> {
 }
 
 /// Refuses one file for two purposes.
-fn different(a: &Path, b: &Path) -> Result<(), CliError> {
+pub(super) fn different(a: &Path, b: &Path) -> Result<(), CliError> {
     let is_same_file = matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
     match a == b || is_same_file {
         true => Err(CliError::SameFile { path: b.to_path_buf() }),

@@ -88,7 +88,7 @@ pub(super) async fn submit(
     }
     let declared = declared_len(&headers)?;
     // The name of a sample may come on top.
-    let expected = declared.clamp(entry.input_bytes, entry.input_bytes + names_len(1));
+    let expected = declared.clamp(entry.input_bytes, entry.joined_bytes + names_len(1));
     check_len(declared, expected, "an encrypted input of this program")?;
     let (staged, hash) = receive_input(&app, &caller, expected, body).await?;
     check_input(&app, &entry, &key, &staged).await?;
