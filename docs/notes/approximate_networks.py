@@ -3,7 +3,7 @@
     pip install torch numpy onnx
     python approximate_networks.py MNIST_FOLDER OUT_FOLDER
 
-MNIST_FOLDER holds the four idx files, gzipped or not. Writes NAME.onnx for each network, and calibrate.npy (400 training
+MNIST_FOLDER holds the four idx files, gzipped or not. Writes NAME.onnx for each network, and calibrate.npy (1,000 training
 images), test.npy and test-labels.npy (the 10,000 test images, normalized), and prints the accuracy of each network.
 """
 
@@ -48,12 +48,12 @@ def conv1d(act):
                          nn.BatchNorm1d(32), act(), nn.AvgPool1d(2), nn.Flatten(), nn.Linear(224, 10))
 
 
-def main(folder, out, n=12000, epochs=3):
+def main(folder, out, n=24000, epochs=3):
     out.mkdir(parents=True, exist_ok=True)
     normal = lambda x: torch.tensor((x / 255 - MEAN) / STD, dtype=torch.float32).unsqueeze(1)
     x, y = normal(idx(folder, "train-images-idx3-ubyte")[:n]), torch.tensor(idx(folder, "train-labels-idx1-ubyte")[:n].astype(np.int64))
     test, labels = normal(idx(folder, "t10k-images-idx3-ubyte")), torch.tensor(idx(folder, "t10k-labels-idx1-ubyte").astype(np.int64))
-    np.save(out / "calibrate.npy", x[:400].numpy())
+    np.save(out / "calibrate.npy", x[:1000].numpy())
     np.save(out / "test.npy", test.numpy())
     np.save(out / "test-labels.npy", labels.numpy())
     for name, build in (("mlp", mlp), ("lenet", lenet), ("conv1d", conv1d)):

@@ -4,9 +4,11 @@
 //! the numbers that occurred and small ones everywhere else; or, by weights that grow where the error is largest (Lawson's
 //! iteration), nearly the smallest largest error.
 
+use rayon::prelude::*;
+
 use super::MARGIN;
 use super::network::LayerSeen;
-use crate::import::Fitted;
+use crate::import::{Fit, Fitted};
 
 /// Points of the range that a fit looks at besides what occurs.
 const GRID: usize = 257;
@@ -15,45 +17,81 @@ const GRID_WEIGHT: f64 = 0.01;
 /// Times that weights follow the error.
 const ITERATIONS: usize = 40;
 
+/// Half of a channel's range at least, as part of half of the layer's: what hardly moves in some inputs may move in others.
+const LEAST_WIDTH: f64 = 0.2;
+/// How much worse on what occurs the fit with the smallest largest error may be, to be taken: it errs less on what did not.
+const EVEN: f64 = 1.05;
+
 /// Which errors count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Weighting {
+enum Weighting {
     /// Those of numbers that occur, as often as they do.
     ByWhatOccurs,
     /// The largest on the range.
     Evenly,
 }
 
-/// The polynomial of a degree for numbers `seen` with results `targets`; elsewhere the function tells.
+/// A polynomial of a degree for every channel of numbers `seen` with results `targets`; elsewhere the function tells.
 pub(super) fn fitted(
     degree: usize,
     seen: &LayerSeen,
     targets: &[f64],
-    f: impl Fn(f64) -> f64,
-    weighting: Weighting,
+    f: impl Fn(f64) -> f64 + Sync,
 ) -> Fitted {
+    let mut occurred: Vec<Vec<(f64, f64)>> = vec![Vec::new(); seen.ranges.len()];
+    for ((&x, &channel), &y) in seen.x.iter().zip(&seen.channel).zip(targets) {
+        occurred[channel].push((x, y));
+    }
     let (low, high) = seen.range();
-    let spread = (high - low).max(1e-6 * (1.0 + low.abs().max(high.abs())));
-    let (center, half_width) = ((low + high) / 2.0, spread * (0.5 + MARGIN));
-    let at = |i: usize| ((i as f64 + 0.5) / GRID as f64 * std::f64::consts::PI).cos();
-    // Where the function has no value beyond what occurred, its last value stands for it.
-    let grid: Vec<(f64, f64)> = (0..GRID)
-        .map(|i| {
-            let x = center + half_width * at(i);
-            let y = f(x);
-            (at(i), if y.is_finite() { y } else { f(x.clamp(low, high)) })
-        })
-        .collect();
-    let chebyshev = match weighting {
-        Weighting::ByWhatOccurs => {
-            let occurred = seen.x.iter().zip(targets).map(|(&x, &y)| ((x - center) / half_width, y, 1.0));
-            let weight = GRID_WEIGHT * seen.x.len().max(1) as f64 / GRID as f64;
-            let rest = grid.iter().map(|&(u, y)| (u, y, weight));
-            least_squares(degree, occurred.chain(rest))
-        }
-        Weighting::Evenly => lawson(degree, &grid),
+    let least = (LEAST_WIDTH * (high - low) / 2.0).max(1e-6 * (1.0 + low.abs().max(high.abs())));
+    let of_channel = |(&range, occurred): (&(f64, f64), &Vec<(f64, f64)>)| {
+        let half_width = ((range.1 - range.0) * (0.5 + MARGIN)).max(least);
+        let place = Place { center: (range.0 + range.1) / 2.0, half_width, range };
+        let [by_occurrence, evenly] = [Weighting::ByWhatOccurs, Weighting::Evenly]
+            .map(|weighting| place.fit(degree, occurred, &f, weighting));
+        let error = |fit: &Fit| -> f64 { occurred.iter().map(|&(x, y)| (fit.eval(x) - y).powi(2)).sum() };
+        if error(&evenly) <= EVEN * error(&by_occurrence) { evenly } else { by_occurrence }
     };
-    Fitted { center, half_width, coefficients: to_powers(&chebyshev) }
+    Fitted { channels: seen.ranges.par_iter().zip(&occurred).map(of_channel).collect() }
+}
+
+/// Where a polynomial is fitted.
+struct Place {
+    center: f64,
+    half_width: f64,
+    /// What occurred.
+    range: (f64, f64),
+}
+
+impl Place {
+    fn fit(
+        &self,
+        degree: usize,
+        occurred: &[(f64, f64)],
+        f: impl Fn(f64) -> f64,
+        weighting: Weighting,
+    ) -> Fit {
+        let Self { center, half_width, range: (low, high) } = *self;
+        let at = |i: usize| ((i as f64 + 0.5) / GRID as f64 * std::f64::consts::PI).cos();
+        // Where the function has no value beyond what occurred, its last value stands for it.
+        let grid: Vec<(f64, f64)> = (0..GRID)
+            .map(|i| {
+                let x = center + half_width * at(i);
+                let y = f(x);
+                (at(i), if y.is_finite() { y } else { f(x.clamp(low, high)) })
+            })
+            .collect();
+        let chebyshev = match weighting {
+            Weighting::ByWhatOccurs => {
+                let numbers = occurred.iter().map(|&(x, y)| ((x - center) / half_width, y, 1.0));
+                let weight = GRID_WEIGHT * occurred.len().max(1) as f64 / GRID as f64;
+                let rest = grid.iter().map(|&(u, y)| (u, y, weight));
+                least_squares(degree, numbers.chain(rest))
+            }
+            Weighting::Evenly => lawson(degree, &grid),
+        };
+        Fit { center, half_width, coefficients: to_powers(&chebyshev) }
+    }
 }
 
 /// Nearly the smallest largest error on the points.
@@ -156,33 +194,32 @@ fn to_powers(chebyshev: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn worst(fit: &Fitted, f: impl Fn(f64) -> f64) -> f64 {
+    fn worst(fit: &Fit, f: impl Fn(f64) -> f64) -> f64 {
         let at = |i: i32| fit.center + fit.half_width * f64::from(i) / 500.0;
         (-500..=500).map(|i| (fit.eval(at(i)) - f(at(i))).abs()).fold(0.0, f64::max)
     }
 
-    fn seen(values: &[f64]) -> LayerSeen {
-        LayerSeen::of(values)
+    fn only(fitted: Fitted) -> Fit {
+        fitted.channels.into_iter().next().unwrap()
+    }
+
+    fn values(x: &[f64], f: impl Fn(f64) -> f64) -> Vec<f64> {
+        x.iter().map(|&x| f(x)).collect()
     }
 
     #[test]
     fn a_polynomial_is_found_again() {
         let f = |x: f64| 3.0 - x + 0.5 * x * x;
         let x: Vec<f64> = (0..100).map(|i| f64::from(i) * 0.07 - 2.0).collect();
-        let targets: Vec<f64> = x.iter().map(|&x| f(x)).collect();
-        for weighting in [Weighting::ByWhatOccurs, Weighting::Evenly] {
-            let fit = fitted(4, &seen(&x), &targets, f, weighting);
-            assert!(worst(&fit, f) < 1e-6, "{weighting:?}: {}", worst(&fit, f));
-        }
+        let fit = only(fitted(4, &LayerSeen::of(&x), &values(&x, f), f));
+        assert!(worst(&fit, f) < 1e-6, "{}", worst(&fit, f));
     }
 
     #[test]
     fn even_weights_come_near_the_smallest_largest_error() {
         // Of degree 2 for |x| on [-1, 1] it is 1/8.
-        let x = [-1.0 / 1.2, 1.0 / 1.2];
-        let fit = fitted(2, &seen(&x), &[x[1], x[1]], f64::abs, Weighting::Evenly);
-        assert!((fit.half_width - 1.0).abs() < 1e-9);
-        let found = worst(&fit, f64::abs);
+        let place = Place { center: 0.0, half_width: 1.0, range: (-1.0, 1.0) };
+        let found = worst(&place.fit(2, &[], f64::abs, Weighting::Evenly), f64::abs);
         assert!((0.12..0.132).contains(&found), "{found}");
     }
 
@@ -190,10 +227,26 @@ mod tests {
     fn what_occurs_counts_more_than_what_does_not() {
         let x: Vec<f64> = (0..1000).map(|i| 0.4 * (f64::from(i) * 0.37).sin()).chain([-8.0, 8.0]).collect();
         let relu = |x: f64| x.max(0.0);
-        let targets: Vec<f64> = x.iter().map(|&x| relu(x)).collect();
-        let rms = |fit: &Fitted| -> f64 { x.iter().map(|&x| (fit.eval(x) - relu(x)).powi(2)).sum() };
-        let by_occurrence = fitted(4, &seen(&x), &targets, relu, Weighting::ByWhatOccurs);
-        let evenly = fitted(4, &seen(&x), &targets, relu, Weighting::Evenly);
-        assert!(rms(&by_occurrence) < 0.5 * rms(&evenly));
+        let rms = |fit: &Fit| -> f64 { x.iter().map(|&x| (fit.eval(x) - relu(x)).powi(2)).sum() };
+        let found = only(fitted(4, &LayerSeen::of(&x), &values(&x, relu), relu));
+        let place = Place { center: 0.0, half_width: found.half_width, range: (-8.0, 8.0) };
+        assert!(rms(&found) < 0.5 * rms(&place.fit(4, &[], relu, Weighting::Evenly)));
+    }
+
+    #[test]
+    fn channels_have_ranges_and_polynomials_of_their_own() {
+        let relu = |x: f64| x.max(0.0);
+        let x: Vec<f64> =
+            (0..400).map(|i| if i % 2 == 0 { 3.0 } else { -3.0 } + f64::from(i % 19) / 10.0).collect();
+        let seen = LayerSeen {
+            channel: (0..x.len()).map(|i| i % 2).collect(),
+            ranges: vec![(3.0, 4.8), (-3.0, -1.2)],
+            x: x.clone(),
+        };
+        let found = fitted(2, &seen, &values(&x, relu), relu);
+        // Each has one side of the bend only, where a line is exact.
+        for (i, &x) in x.iter().enumerate() {
+            assert!((found.eval(i % 2, x) - relu(x)).abs() < 1e-6, "{x}");
+        }
     }
 }

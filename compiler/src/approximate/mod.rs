@@ -1,7 +1,7 @@
 //! Polynomials in place of functions that are none, fitted to what really occurs, without training.
 //!
 //! The model is read with its functions left open, so that calibration inputs can be led through it exactly. Every function
-//! gets polynomials of degree 2, 4 and 8, fitted to the numbers that reach it; where a higher degree moves the scores most,
+//! gets polynomials of degree 2, 4 and 8, one for every channel, fitted to the numbers that reach it; where a higher degree moves the scores most,
 //! it is taken, until the scores are close to the model's or nothing is left to raise. At the end every polynomial is
 //! fitted once more to the numbers that reach it behind the polynomials before it, with the model's own results as targets,
 //! so that later layers make up for earlier ones.
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use self::fit::{Weighting, fitted};
+use self::fit::fitted;
 use self::network::{Network, Seen};
 use crate::import::{Fitted, Function, Imported};
 use crate::simulate::Inputs;
@@ -22,7 +22,7 @@ use crate::simulate::Inputs;
 /// Degrees that are tried, each a level of multiplications deeper than the one before.
 const DEGREES: [usize; 3] = [2, 4, 8];
 /// Inputs that polynomials are fitted to, and that degrees are chosen by.
-const FITTED_ON: usize = 200;
+const FITTED_ON: usize = 400;
 /// Inputs that the agreement is measured on.
 const JUDGED_ON: usize = 1000;
 /// Numbers of a layer that a fit looks at.
@@ -66,7 +66,7 @@ pub struct Layer {
     pub max_error: f64,
     /// Root of their mean squared error.
     pub rms_error: f64,
-    /// Share of numbers next to the ends of the range.
+    /// Share of numbers next to the ends of their channel's range.
     pub near_edge: f64,
 }
 
@@ -137,10 +137,7 @@ impl Choices {
     fn new(network: &Network<'_>, exact: &Seen) -> Self {
         let of_layer = |(function, seen): (&Function, &network::LayerSeen)| {
             let targets: Vec<f64> = seen.x.iter().map(|&x| function.eval(x)).collect();
-            let fit = |&degree: &usize| {
-                fitted(degree, seen, &targets, |x| function.eval(x), Weighting::ByWhatOccurs)
-            };
-            DEGREES.iter().map(fit).collect()
+            DEGREES.iter().map(|&degree| fitted(degree, seen, &targets, |x| function.eval(x))).collect()
         };
         let functions: Vec<&Function> = network.functions().collect();
         Self { by_layer: functions.into_par_iter().zip(&exact.layers).map(of_layer).collect() }
@@ -221,7 +218,7 @@ fn best(scores: &[f64]) -> Option<usize> {
     (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(b.cmp(&a)))
 }
 
-/// Fits layer after layer behind the polynomials before it; of both ways to weigh errors the one that serves the scores.
+/// Fits layer after layer behind the polynomials before it.
 fn refined(
     network: &Network<'_>,
     inputs: &[Vec<f64>],
@@ -234,16 +231,7 @@ fn refined(
         let seen = network.observe_layer(inputs, &polynomials, layer, NUMBERS);
         // The model's own results, at the same places.
         let targets: Vec<f64> = exact[layer].x.iter().map(|&x| functions[layer].eval(x)).collect();
-        let f = |x| functions[layer].eval(x);
-        let fits = [Weighting::ByWhatOccurs, Weighting::Evenly]
-            .map(|weighting| fitted(degree, &seen, &targets, f, weighting));
-        let error = |fit: &Fitted| -> f64 {
-            seen.x.iter().zip(&targets).map(|(&x, y)| (fit.eval(x) - y).powi(2)).sum()
-        };
-        let [by_occurrence, evenly] = fits;
-        // Where both serve equally, the even one errs less on what did not occur.
-        let is_even = error(&evenly) <= 1.05 * error(&by_occurrence);
-        polynomials.push(if is_even { evenly } else { by_occurrence });
+        polynomials.push(fitted(degree, &seen, &targets, |x| functions[layer].eval(x)));
     }
     polynomials
 }
@@ -253,10 +241,14 @@ fn layers(network: &Network<'_>, inputs: &[Vec<f64>], polynomials: &[Fitted]) ->
     let seen = network.observe(inputs, &network.replaced(polynomials), NUMBERS);
     let all = network.gaps().iter().zip(&seen.layers).zip(polynomials);
     all.map(|((gap, seen), fitted)| {
-        let errors: Vec<f64> = seen.x.iter().map(|&x| fitted.eval(x) - gap.function.eval(x)).collect();
+        let numbers = || seen.channel.iter().copied().zip(seen.x.iter().copied());
+        let errors: Vec<f64> = numbers().map(|(c, x)| fitted.eval(c, x) - gap.function.eval(x)).collect();
         let (low, high) = seen.range();
-        let near = EDGE * (high - low);
-        let is_near = |x: &&f64| **x < low + near || **x > high - near;
+        let is_near = |&(channel, x): &(usize, f64)| {
+            let (low, high) = seen.ranges[channel];
+            let near = EDGE * (high - low);
+            x < low + near || x > high - near
+        };
         let n = seen.x.len().max(1) as f64;
         Layer {
             node: gap.name.clone(),
@@ -266,7 +258,7 @@ fn layers(network: &Network<'_>, inputs: &[Vec<f64>], polynomials: &[Fitted]) ->
             degree: fitted.degree(),
             max_error: errors.iter().fold(0.0, |m, e| m.max(e.abs())),
             rms_error: (errors.iter().map(|e| e * e).sum::<f64>() / n).sqrt(),
-            near_edge: seen.x.iter().filter(is_near).count() as f64 / n,
+            near_edge: numbers().filter(is_near).count() as f64 / n,
         }
     })
     .collect()

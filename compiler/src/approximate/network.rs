@@ -16,10 +16,10 @@ pub(super) enum Applied<'a> {
 }
 
 impl Applied<'_> {
-    fn eval(self, x: f64) -> f64 {
+    fn eval(self, channel: usize, x: f64) -> f64 {
         match self {
             Self::Function(function) => function.eval(x),
-            Self::Polynomial(fitted) => fitted.eval(x),
+            Self::Polynomial(fitted) => fitted.eval(channel, x),
         }
     }
 }
@@ -29,31 +29,53 @@ impl Applied<'_> {
 pub(super) struct LayerSeen {
     /// Some of them, from the same places for every run on the same inputs.
     pub(super) x: Vec<f64>,
-    low: f64,
-    high: f64,
+    /// The channel of each.
+    pub(super) channel: Vec<usize>,
+    /// The smallest and the largest of all, channel by channel.
+    pub(super) ranges: Vec<(f64, f64)>,
 }
 
 impl LayerSeen {
-    /// Numbers that are all there are.
+    /// Numbers of one channel that are all there are.
     #[cfg(test)]
     pub(super) fn of(x: &[f64]) -> Self {
-        let low = x.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Self { x: x.to_vec(), low, high }
+        Self { x: x.to_vec(), channel: vec![0; x.len()], ranges: vec![range(x)] }
+    }
+
+    /// About `count` of a value's numbers, other ones for every `turn`.
+    fn some(value: &Value, count: usize, turn: usize) -> Self {
+        let area = value.shape.area().max(1);
+        let step = value.data.len().div_ceil(count.max(value.shape.c)).max(1);
+        let places: Vec<usize> = (turn % step..value.data.len()).step_by(step).collect();
+        Self {
+            x: places.iter().map(|&place| value.data[place]).collect(),
+            channel: places.iter().map(|place| place / area).collect(),
+            ranges: value.data.chunks(area).map(range).collect(),
+        }
     }
 
     /// The smallest and the largest of all.
     pub(super) fn range(&self) -> (f64, f64) {
-        (self.low, self.high)
+        self.ranges.iter().copied().reduce(wider).unwrap_or_default()
     }
 
     fn join(mut self, other: Self) -> Self {
-        if self.x.is_empty() {
+        if self.ranges.is_empty() {
             return other;
         }
         self.x.extend(other.x);
-        Self { x: self.x, low: self.low.min(other.low), high: self.high.max(other.high) }
+        self.channel.extend(other.channel);
+        self.ranges.iter_mut().zip(other.ranges).for_each(|(own, other)| *own = wider(*own, other));
+        self
     }
+}
+
+fn range(x: &[f64]) -> (f64, f64) {
+    x.iter().map(|&x| (x, x)).reduce(wider).unwrap_or_default()
+}
+
+fn wider(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    (a.0.min(b.0), a.1.max(b.1))
 }
 
 /// What some inputs led to.
@@ -143,13 +165,9 @@ impl<'a> Network<'a> {
         let per_input = (numbers / inputs.len().max(1)).max(1);
         let of_input = |(i, input): (usize, &Vec<f64>)| {
             let mut layers = vec![LayerSeen::default(); self.gaps.len()];
-            let scores = self.run(input, applied, last, |layer, values| {
-                let step = values.len().div_ceil(per_input).max(1);
-                // Another place for every input, so that all positions count.
-                let x = values.iter().copied().skip(i % step).step_by(step).collect();
-                let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-                let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                layers[layer] = LayerSeen { x, low, high };
+            // Other places for every input, so that all positions count.
+            let scores = self.run(input, applied, last, |layer, value| {
+                layers[layer] = LayerSeen::some(value, per_input, i);
             });
             Seen { layers, scores: vec![scores] }
         };
@@ -163,7 +181,7 @@ impl<'a> Network<'a> {
         input: &[f64],
         applied: &[Applied<'_>],
         last: usize,
-        mut see: impl FnMut(usize, &[f64]),
+        mut see: impl FnMut(usize, &Value),
     ) -> Vec<f64> {
         let graph = self.graph;
         let mut values: Vec<Option<Value>> = vec![None; graph.bound()];
@@ -173,11 +191,13 @@ impl<'a> Network<'a> {
                 (_, Some(layer)) => {
                     let before = values[self.gaps[layer].before.index()].as_ref();
                     let before = before.expect("what stands before a gap is made before it");
-                    see(layer, &before.data);
+                    see(layer, before);
                     if layer == last {
                         return Vec::new();
                     }
-                    let data = before.data.iter().map(|&x| applied[layer].eval(x)).collect();
+                    let area = before.shape.area().max(1);
+                    let eval = |(place, &x): (usize, &f64)| applied[layer].eval(place / area, x);
+                    let data = before.data.iter().enumerate().map(eval).collect();
                     Value { shape: before.shape, data }
                 }
                 (Op::Input { .. }, None) => {

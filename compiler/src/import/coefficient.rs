@@ -52,7 +52,7 @@ impl Coefficient {
     }
 
     /// The smallest form of the same numbers.
-    fn reduced(self, shape: Shape) -> Self {
+    pub(super) fn reduced(self, shape: Shape) -> Self {
         let is_uniform = |values: &[f64]| values.iter().all(|v| *v == values[0]);
         match self {
             Coefficient::Full(values) if !shape.is_empty() && values.chunks(shape.area()).all(is_uniform) => {

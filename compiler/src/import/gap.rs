@@ -13,7 +13,7 @@ use super::reason::Reason;
 use super::region::Region;
 use super::translate::Translator;
 use super::value::{Encrypted, OpError, Value};
-use super::{Fitted, Note};
+use super::{Fit, Fitted, Note};
 
 /// What becomes of functions that are no polynomials.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,15 +76,22 @@ fn closed(cx: &mut Translator<'_>, x: Encrypted, region: &Region) -> Result<Encr
         }
         Functions::Fitted(all) => {
             let fitted = all.get(&region.name).ok_or(Reason::Operator)?.clone();
+            if fitted.channels.len() != x.view.shape().c {
+                return Err(Reason::Operator.into());
+            }
+            let shape = x.view.shape();
+            let of = |number: &dyn Fn(&Fit) -> f64| {
+                Coefficient::Channel(fitted.channels.iter().map(number).collect()).reduced(shape)
+            };
             // The value relative to its range: coefficients stay of moderate size.
-            let scale = Coefficient::Scalar(1.0 / fitted.half_width);
-            let shift = Coefficient::Scalar(-fitted.center / fitted.half_width);
+            let scale = of(&|fit| 1.0 / fit.half_width);
+            let shift = of(&|fit| -fit.center / fit.half_width);
             let u = x.with_polynomial(x.polynomial.scaled(&scale).shifted(&shift));
             let u = cx.committed(u)?;
             let mut result = u.polynomial.scaled(&Coefficient::ZERO);
-            for &c in fitted.coefficients.iter().rev() {
+            for power in (0..=fitted.degree()).rev() {
                 let raised = result.times(&u.polynomial).ok_or(Reason::TooManyConstants)?;
-                result = raised.shifted(&Coefficient::Scalar(c));
+                result = raised.shifted(&of(&|fit| fit.coefficients[power]));
             }
             let y = u.with_polynomial(result);
             let y = cx.committed(y)?;

@@ -55,9 +55,16 @@ use crate::fit::FitSpec;
 use external::ExternalData;
 use limits::Budget;
 
-/// A polynomial in place of a function: of (x - center) / half_width, lowest degree first.
+/// Polynomials in place of a function, one for every channel of what it is applied to.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Fitted {
+    /// The polynomials, all of one degree.
+    pub channels: Vec<Fit>,
+}
+
+/// A polynomial of (x - center) / half_width, lowest degree first.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Fit {
     /// Middle of the range that it was fitted on.
     pub center: f64,
     /// Half of that range.
@@ -66,18 +73,38 @@ pub struct Fitted {
     pub coefficients: Vec<f64>,
 }
 
-impl Fitted {
+impl Fit {
     /// Its value.
     #[must_use]
     pub fn eval(&self, x: f64) -> f64 {
         let u = (x - self.center) / self.half_width;
         self.coefficients.iter().rev().fold(0.0, |sum, c| sum * u + c)
     }
+}
+
+impl Fitted {
+    /// Its value in a channel.
+    ///
+    /// # Panics
+    /// If there is no such channel.
+    #[must_use]
+    pub fn eval(&self, channel: usize, x: f64) -> f64 {
+        self.channels[channel].eval(x)
+    }
 
     /// Its degree.
     #[must_use]
     pub fn degree(&self) -> usize {
-        self.coefficients.len().saturating_sub(1)
+        self.channels.first().map_or(0, |fit| fit.coefficients.len().saturating_sub(1))
+    }
+
+    /// From the smallest to the largest number that any channel was fitted on.
+    #[must_use]
+    pub fn range(&self) -> (f64, f64) {
+        let low = self.channels.iter().map(|fit| fit.center - fit.half_width).fold(f64::INFINITY, f64::min);
+        let high =
+            self.channels.iter().map(|fit| fit.center + fit.half_width).fold(f64::NEG_INFINITY, f64::max);
+        (low, high)
     }
 }
 

@@ -82,7 +82,7 @@ impl fmt::Display for Note {
                 write!(f, "output `{name}` does not depend on the input and is left out")
             }
             Note::Approximated { node, function, fitted } => {
-                let (low, high) = (fitted.center - fitted.half_width, fitted.center + fitted.half_width);
+                let (low, high) = fitted.range();
                 write!(
                     f,
                     "{node}: {function} on [{low:.3}, {high:.3}] replaced by degree {}",
