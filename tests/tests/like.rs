@@ -95,8 +95,20 @@ fn another_architecture_is_refused() {
     let mut deeper = request(2, 4);
     deeper.models = vec![fhec::Model::onnx("deeper.onnx", deep())];
     let error = compile(&Request { like: Some(Box::new(old)), ..deeper }, &mut ()).unwrap_err();
-    let is_refused = matches!(error, CompileError::Unlike { .. } | CompileError::Build(_));
-    assert!(is_refused && !error.is_bug(), "{error}");
+    assert!(matches!(error, CompileError::Unlike { .. }), "{error}");
+}
+
+/// A file of keys holds exactly those of its program, so fewer keys are other keys.
+#[test]
+fn a_program_that_is_built_asks_for_the_very_keys_of_the_other() {
+    let old = built(&request(1, 4));
+    for classes in [2, 3, 4] {
+        let like = Some(Box::new(old.clone()));
+        match compile(&Request { like, ..request(2, classes) }, &mut ()) {
+            Ok(new) => assert_eq!(new.built.program.spec().rotation_keys, old.spec().rotation_keys),
+            Err(error) => assert!(classes != 4 && matches!(error, CompileError::Unlike { .. }), "{error}"),
+        }
+    }
 }
 
 /// One square more.

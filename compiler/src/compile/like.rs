@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fhe_bytecode::{CheckedProgram, Level};
 
-use crate::pipeline::{BuildOptions, LayoutChoice, ParamsChoice};
+use crate::pipeline::{BuildError, BuildOptions, LayoutChoice, ParamsChoice};
 use crate::search::Like;
 
 use super::CompileError;
@@ -19,6 +19,16 @@ pub(super) fn ask(options: &mut BuildOptions, other: &CheckedProgram) -> Result<
         _ => LayoutChoice::Auto,
     };
     Ok(())
+}
+
+/// What does not fit the other program's parameters and layout is unlike it, whatever else may help it.
+pub(super) fn explained(error: CompileError) -> CompileError {
+    match error {
+        CompileError::Build(error @ (BuildError::Schedule(_) | BuildError::Layout(_))) => {
+            unlike(&error.to_string())
+        }
+        other => other,
+    }
 }
 
 fn unlike(what: &str) -> CompileError {
@@ -45,8 +55,15 @@ pub(super) fn check(program: &CheckedProgram, other: &CheckedProgram) -> Result<
         )));
     }
     let others = [(new.relin_level, old.relin_level), (new.conjugation_level, old.conjugation_level)];
-    match others.into_iter().any(|(new, old)| new.is_some_and(|level| is_missing(level, old))) {
-        true => Err(unlike("it needs a key at a level that the other does not")),
-        false => Ok(()),
+    if others.into_iter().any(|(new, old)| new.is_some_and(|level| is_missing(level, old))) {
+        return Err(unlike("it needs a key at a level that the other does not"));
+    }
+    // Readers refuse keys that nobody asks for, so fewer are as bad as others.
+    let is_same = new.rotation_keys == old.rotation_keys && others.into_iter().all(|(new, old)| new == old);
+    match is_same {
+        true => Ok(()),
+        false => Err(unlike(
+            "it asks for fewer keys, or at lower levels, and a file of keys holds exactly those of its program",
+        )),
     }
 }

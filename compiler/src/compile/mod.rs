@@ -122,6 +122,7 @@ fn compile_one(
         insecure: request.insecure,
         memory: request.memory,
         costs: request.costs.clone(),
+        n_encryptions: ports.len().max(1),
     };
     if let Some(other) = &request.like {
         like::ask(&mut options, other)?;
@@ -135,8 +136,11 @@ fn compile_one(
     observer.lowered(prepared.circuit());
     observer.stage(Stage::Schedule { precision: None });
     let survey = Survey { calibration: &calibration, leads: prepared.leads() };
-    let (mut built, check) =
-        until_classes_survive(request, &mut options, &prepared, &labels, &survey, observer)?;
+    let built = until_classes_survive(request, &mut options, &prepared, &labels, &survey, observer);
+    let (mut built, check) = match request.like {
+        Some(_) => built.map_err(like::explained)?,
+        None => built?,
+    };
     if let Some(other) = &request.like {
         like::check(&built.program, other)?;
     }
