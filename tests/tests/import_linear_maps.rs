@@ -301,3 +301,73 @@ fn normalizations_by_statistics_are_refused_with_the_reason() {
         assert!(refused(bytes)[0].reason.to_string().contains("statistics of the encrypted value"), "{op}");
     }
 }
+
+#[test]
+fn convolutions_over_volumes() {
+    for (stride, pads, groups, dilation) in [
+        ([1, 1, 1], [0; 6], 1, 1),
+        ([1, 1, 1], [1; 6], 1, 1),
+        ([2, 1, 2], [1, 0, 1, 0, 1, 1], 1, 1),
+        ([1, 2, 1], [0, 1, 1, 2, 0, 1], 2, 1),
+        ([1, 1, 1], [2; 6], 1, 2),
+    ] {
+        let what = format!(
+            "Conv over a volume, stride {stride:?} pads {pads:?} groups {groups} dilation {dilation}"
+        );
+        check_node(&what, &[2, 4, 3, 5], |w, x| {
+            let per_group = 2 / groups as usize;
+            w.tensor("w", &[4, per_group, 3, 2, 3], &ramp(4 * per_group * 18));
+            w.tensor("b", &[4], &ramp(4));
+            w.node_with(
+                "Conv",
+                &[x, "w", "b"],
+                &[
+                    ("strides", ints(&stride)),
+                    ("pads", ints(&pads)),
+                    ("dilations", ints(&[dilation; 3])),
+                    ("group", Attr::Int(groups)),
+                ],
+            )
+        });
+    }
+    check(
+        "a network over volumes",
+        model(&[1, 4, 4, 4], |w, x| {
+            w.tensor("w", &[2, 1, 3, 3, 3], &ramp(54));
+            let y = w.node_with("Conv", &[&x, "w"], &[("auto_pad", text("SAME_UPPER"))]);
+            let statistics = [("s", 0.5), ("b", 0.2), ("m", 0.3)].map(|(n, v)| w.tensor(n, &[2], &[v, -v]));
+            let variance = w.tensor("v", &[2], &[1.5, 0.5]);
+            let [s, b, m] = &statistics;
+            let y = w.node("BatchNormalization", &[&y, s, b, m, &variance]);
+            let y = w.node("Mul", &[&y, &y]);
+            let pool = [("kernel_shape", ints(&[2, 2, 2])), ("strides", ints(&[2, 2, 2]))];
+            let y = w.node_with("AveragePool", &[&y], &pool);
+            w.tensor("w2", &[3, 2, 2, 1, 1], &ramp(12));
+            let y = w.node("Conv", &[&y, "w2"]);
+            let y = w.node("GlobalAveragePool", &[&y]);
+            w.node("Flatten", &[&y])
+        }),
+    );
+}
+
+#[test]
+fn factors_of_every_position() {
+    for (op, dims) in [("Mul", [1, 1, 4, 2]), ("Div", [1, 3, 4, 2]), ("Mul", [1, 3, 1, 2])] {
+        check_node(&format!("{op} by a constant of {dims:?}"), &[3, 4, 2], |w, x| {
+            let n = dims.iter().product();
+            w.tensor("c", &dims, &ramp(n).iter().map(|v| v + 1.5).collect::<Vec<_>>());
+            w.node(op, &[x, "c"])
+        });
+    }
+    let tokens = model(&[3, 4, 2], |w, x| {
+        // Rows and columns as tokens, and a normalization of each token.
+        let y = w.node_with("Transpose", &[&x], &[("perm", ints(&[0, 2, 3, 1]))]);
+        let shape = w.ints("tokens", &[1, 8, 3]);
+        let y = w.node("Reshape", &[&y, &shape]);
+        let [s, b, m] = ["s", "b", "m"].map(|name| w.tensor(name, &[8], &ramp(8)));
+        let v = w.tensor("v", &[8], &ramp(8).iter().map(|v| v + 1.5).collect::<Vec<_>>());
+        let y = w.node("BatchNormalization", &[&y, &s, &b, &m, &v]);
+        w.node("Mul", &[&y, &y])
+    });
+    check("batch normalization of tokens", tokens);
+}

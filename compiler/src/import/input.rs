@@ -136,13 +136,15 @@ struct Part {
     plane: Shape,
 }
 
-/// The graph's shape for an ONNX tensor with channels first; `None` if it is neither an image nor a vector.
+/// The graph's shape for an ONNX tensor with channels first; `None` if it is no image, volume or vector.
 pub(super) fn shape_of(dims: &[usize]) -> Option<Shape> {
     product(dims, MAX_VALUE_LEN).filter(|&n| n > 0)?;
     match *dims {
         [n] | [1, n] => Some(Shape::vector(n)),
         [1, c, w] => Some(Shape::new(c, 1, w)),
         [c, h, w] | [1, c, h, w] => Some(Shape::new(c, h, w)),
+        // A volume is an image for every pair of channel and depth.
+        [1, c, d, h, w] => Some(Shape::new(c * d, h, w)),
         _ => None,
     }
 }

@@ -97,6 +97,15 @@ pub enum Reason {
     /// A model of another kind than sums and products.
     #[error("{0}, which is not a polynomial")]
     Learned(&'static str),
+    /// A product of two encrypted matrices.
+    #[error("its second matrix is computed from the input, as in attention")]
+    EncryptedMatrices,
+    /// A recurrent layer.
+    #[error("its steps go through sigmoids and tangents, which are not polynomials")]
+    Recurrent,
+    /// Quantization to integers.
+    #[error("it rounds to integers, which is not a polynomial")]
+    Quantized,
     /// The requested replacement cannot be fitted.
     #[error("the replacement cannot be fitted: {0}")]
     Fit(crate::fit::FitError),
@@ -151,6 +160,11 @@ impl Reason {
             Self::Learned(_) => {
                 "use a linear model, PolynomialFeatures before one, an SVM with a polynomial kernel, or an MLP"
             }
+            Self::EncryptedMatrices => {
+                "use convolutions or dense layers, whose weights are constants, in its place"
+            }
+            Self::Recurrent => "use Conv1d over the sequence in its place",
+            Self::Quantized => "export the model as it is before it is quantized",
             Self::Fit(_) => "choose other values of c and b in `--relu quadratic,c=…,b=…`",
         }
     }

@@ -357,7 +357,10 @@ impl Translator<'_> {
             return Ok(values);
         }
         if operands.iter().any(|v| matches!(v, Value::Text(_))) {
-            return Err(node.malformed("reads strings where numbers are meant").into());
+            return match operands.iter().all(|v| matches!(v, Value::Text(_) | Value::Constant(_))) {
+                true => Err(node.malformed("reads strings where numbers are meant").into()),
+                false => Err(Reason::Learned("it chooses labels by an encrypted number").into()),
+            };
         }
         if operands.iter().any(|v| matches!(v, Value::Unknown)) {
             if let Some(reason) = ops::known_refusal(self, node) {

@@ -133,6 +133,16 @@ fn with_constant(
         (x, coefficient) = broadcast(cx, node, x, constant)?;
     }
     let is_positional = matches!(coefficient, Coefficient::Full(_));
+    if let (true, Coefficient::Full(values)) = (multiplies, &coefficient) {
+        if op == "Div" && values.contains(&0.0) {
+            return Err(node.malformed("divides by zero").into());
+        }
+        let mut factors = vec![0.0; values.len()];
+        for (position, &value) in x.view.positions().zip(values) {
+            factors[position] = if op == "Div" { 1.0 / value } else { value };
+        }
+        return linear_map::scaled(cx, node, x, |position| factors[position], None);
+    }
     cx.charge(node, x.polynomial.n_terms().saturating_mul(coefficient.values().len()))?;
     let polynomial = match op {
         "Mul" => x.polynomial.scaled(&coefficient),

@@ -2,6 +2,7 @@
 
 use fhec_ir::{Conv2d, NodeId, Op, Pads};
 
+use super::volume;
 use super::window::Window;
 use crate::import::node::Node;
 use crate::import::reason::Reason;
@@ -11,6 +12,10 @@ use crate::import::value::{Encrypted, OpError};
 pub(super) fn conv(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let weight = cx.constant(node, 1, "weight")?;
     let bias = cx.optional_constant(node, 2, "bias")?;
+    let x = cx.encrypted(node, 0)?;
+    if volume::is_volume(&x) {
+        return volume::conv(cx, node, x, &weight, bias.as_ref());
+    }
     let x = super::image(cx, node)?;
     let (out, per_group, kernel) = match weight.dims[..] {
         [out, per_group, kh, kw] => (out, per_group, [kh, kw]),

@@ -125,7 +125,7 @@ fn operands(cx: &Translator<'_>, node: &Node) -> Result<(Encrypted, Constant, bo
         (Some(Value::Constant(weight)), Some(Value::Encrypted(_))) => {
             Ok((cx.encrypted(node, 1)?, weight, false))
         }
-        (Some(_), Some(_)) => Err(Reason::NotConstant("weight").into()),
+        (Some(_), Some(_)) => Err(Reason::EncryptedMatrices.into()),
         _ => Err(node.malformed("needs two operands").into()),
     }
 }

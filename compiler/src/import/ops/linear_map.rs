@@ -174,6 +174,20 @@ pub(in crate::import) fn identity(
     LinearMap::picks(cx, node, x, dims, |at| Some(at.to_vec()))?.apply(cx, node, x, None)
 }
 
+/// The same numbers, each times a factor of its own and with a constant added, both by positions of ONNX.
+pub(super) fn scaled(
+    cx: &mut Translator<'_>,
+    node: &Node,
+    x: Encrypted,
+    factor: impl Fn(usize) -> f64,
+    bias: Option<Vec<f64>>,
+) -> Result<Encrypted, OpError> {
+    let x = cx.committed(x)?;
+    let mut map = LinearMap::new(cx, node, &x, x.view.dims().to_vec())?;
+    (0..map.n_out()).for_each(|position| map.add(position, position, factor(position)));
+    map.apply(cx, node, &x, bias)
+}
+
 /// The index at a flat position.
 pub(super) fn unflatten(mut position: usize, dims: &[usize]) -> Vec<usize> {
     let mut index = vec![0; dims.len()];

@@ -17,6 +17,7 @@ mod resample;
 mod slices;
 mod vectors;
 mod views;
+mod volume;
 mod window;
 
 use std::collections::HashMap;
@@ -43,6 +44,7 @@ pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Valu
             ("ai.onnx.ml", "LinearRegressor") => learned::linear_regressor(cx, node).map(one),
             ("ai.onnx.ml", "SVMClassifier") => vectors::classifier(cx, node),
             ("ai.onnx.ml", "SVMRegressor") => vectors::regressor(cx, node).map(one),
+            ("ai.onnx.ml", "ZipMap") => tail::begin(cx, node),
             ("ai.onnx.ml", "ArrayFeatureExtractor") => expand::features(cx, node).map(one),
             ("ai.onnx.ml", op) => Err(learned::refusal(op).into()),
             _ => Err(Reason::Domain(node.domain.clone()).into()),
@@ -116,6 +118,14 @@ fn unsupported(node: &Node) -> Reason {
     match node.op.as_str() {
         "If" | "Loop" | "Scan" => Reason::ControlFlow,
         "PRelu" => Reason::Function("PReLU"),
+        "LSTM" | "GRU" | "RNN" => Reason::Recurrent,
+        "QuantizeLinear"
+        | "DequantizeLinear"
+        | "DynamicQuantizeLinear"
+        | "ConvInteger"
+        | "MatMulInteger"
+        | "QLinearConv"
+        | "QLinearMatMul" => Reason::Quantized,
         "LayerNormalization"
         | "RMSNormalization"
         | "InstanceNormalization"

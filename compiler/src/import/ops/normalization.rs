@@ -2,6 +2,7 @@
 
 use fhec_ir::{Op, ValueRange};
 
+use super::linear_map;
 use crate::import::coefficient::Coefficient;
 use crate::import::constant::Constant;
 use crate::import::node::Node;
@@ -16,11 +17,9 @@ pub(super) fn batch_norm(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypt
     if node.int("training_mode", 0)? != 0 {
         return Err(Reason::TrainingMode.into());
     }
-    let channels = x.view.shape().c;
-    let axes = x.view.dimension_axes().ok_or(Reason::Rearranges("whole channels"))?;
-    if axes.get(1) != Some(&Some(Axis::C)) {
-        return Err(Reason::WrongAxis("an axis that is not the channels").into());
-    }
+    let dims = x.view.dims().to_vec();
+    let Some(&channels) = dims.get(1) else { return Err(Reason::Rank(dims.len()).into()) };
+    let is_plain = x.view.dimension_axes().is_some_and(|axes| axes[1] == Some(Axis::C));
     let mut parts = Vec::with_capacity(4);
     for (slot, what) in [(1, "scale"), (2, "bias"), (3, "mean"), (4, "variance")] {
         let part = cx.constant(node, slot, what)?;
@@ -38,6 +37,25 @@ pub(super) fn batch_norm(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypt
     let shift: Vec<f64> = (0..channels).map(|c| parts[1].get(c) - scale[c] * parts[2].get(c)).collect();
     if !parts.iter().all(|p| p.to_vec().iter().all(|v| v.is_finite())) {
         return Err(node.malformed("has statistics that are not finite numbers").into());
+    }
+    if !is_plain {
+        // Its channels are rows, a part of the channels, or something else here.
+        let at = |position: usize| linear_map::unflatten(position, &dims)[1];
+        let along: Vec<usize> = [1, channels].into_iter().chain(dims.iter().skip(2).map(|_| 1)).collect();
+        let of = |values: &[f64]| Constant::f64(along.clone(), values.to_vec());
+        let factor = cx.coefficient(node, &of(&scale), &x.view)?;
+        let addend = cx.coefficient(node, &of(&shift), &x.view)?;
+        return match (factor, addend) {
+            (Some(Coefficient::Full(_)), _) => {
+                let bias = (0..x.view.shape().len()).map(|position| shift[at(position)]).collect();
+                linear_map::scaled(cx, node, x, |position| scale[at(position)], Some(bias))
+            }
+            (Some(factor), Some(addend)) => {
+                let polynomial = x.polynomial.scaled(&factor).shifted(&addend);
+                Ok(cx.committed(x.with_polynomial(polynomial))?)
+            }
+            _ => Err(node.malformed("has statistics of another length than its operand").into()),
+        };
     }
     let scale = cx.weight(node, &Constant::f64(vec![channels], scale))?;
     let shift = cx.weight(node, &Constant::f64(vec![channels], shift))?;

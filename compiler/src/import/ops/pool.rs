@@ -3,6 +3,7 @@
 use fhec_ir::{Divisor, Op, Pads, Pool, Shape};
 
 use super::linear_map::{LinearMap, flatten, unflatten};
+use super::volume;
 use super::window::Window;
 use crate::import::node::Node;
 use crate::import::reason::Reason;
@@ -11,6 +12,10 @@ use crate::import::value::{Encrypted, OpError};
 use crate::import::view::{Axis, View};
 
 pub(super) fn average(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let x = cx.encrypted(node, 0)?;
+    if volume::is_volume(&x) {
+        return volume::average(cx, node, x);
+    }
     let x = super::image(cx, node)?;
     let pool = pool(node, &x)?;
     let operand = cx.node_of(&x)?;
@@ -44,6 +49,11 @@ fn pool(node: &Node, x: &Encrypted) -> Result<Pool, OpError> {
 }
 
 pub(super) fn global_average(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let x = cx.encrypted(node, 0)?;
+    if volume::is_volume(&x) {
+        let dims = vec![1, x.view.dims()[1], 1, 1, 1];
+        return summed(cx, node, &x, &[2, 3, 4], true, dims);
+    }
     let x = super::image(cx, node)?;
     let view = super::image_view(&x.view);
     reduced(cx, node, &x, &[Axis::H, Axis::W], true, view)

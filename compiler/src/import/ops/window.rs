@@ -92,7 +92,7 @@ fn explicit_pads(node: &Node, rank: usize) -> Result<Pads, OpError> {
     }
 }
 
-fn bounded(node: &Node, name: &str, values: &[i64]) -> Result<Vec<usize>, OpError> {
+pub(super) fn bounded(node: &Node, name: &str, values: &[i64]) -> Result<Vec<usize>, OpError> {
     match values.iter().find(|v| !(0..=MAX_ATTRIBUTE).contains(*v)) {
         None => Ok(values.iter().map(|&v| v as usize).collect()),
         Some(v) if *v < 0 && name == "pads" => {
@@ -102,14 +102,16 @@ fn bounded(node: &Node, name: &str, values: &[i64]) -> Result<Vec<usize>, OpErro
     }
 }
 
-/// Padding that makes the result ⌈size / stride⌉ large; the odd one goes after for SAME_UPPER.
 fn same_pads(mode: &str, kernel: [usize; 2], stride: [usize; 2], dilation: [usize; 2], image: Shape) -> Pads {
-    let split = |size: usize, i: usize| {
-        let reach = kernel[i].saturating_sub(1) * dilation[i] + 1;
-        let positions = size.div_ceil(stride[i].max(1));
-        let total = (positions.saturating_sub(1) * stride[i] + reach).saturating_sub(size);
-        if mode == "SAME_UPPER" { (total / 2, total.div_ceil(2)) } else { (total.div_ceil(2), total / 2) }
-    };
-    let ((top, bottom), (left, right)) = (split(image.h, 0), split(image.w, 1));
+    let along = |size: usize, i: usize| same(mode, size, kernel[i], stride[i], dilation[i]);
+    let ((top, bottom), (left, right)) = (along(image.h, 0), along(image.w, 1));
     Pads { top, left, bottom, right }
+}
+
+/// Padding before and after that makes the result ⌈size / stride⌉ large; the odd one goes after for SAME_UPPER.
+pub(super) fn same(mode: &str, size: usize, kernel: usize, stride: usize, dilation: usize) -> (usize, usize) {
+    let reach = kernel.saturating_sub(1) * dilation + 1;
+    let positions = size.div_ceil(stride.max(1));
+    let total = (positions.saturating_sub(1) * stride + reach).saturating_sub(size);
+    if mode == "SAME_UPPER" { (total / 2, total.div_ceil(2)) } else { (total.div_ceil(2), total / 2) }
 }
