@@ -187,6 +187,8 @@ impl Diagonals {
         let plain = Self::build(terms, output, Pairing::None, constants)?;
         match Pairing::suggested(plain.list.len(), plain.n_plaintexts(), plain.n_outputs) {
             Pairing::None => Ok(plain),
+            // Many terms of one slot have one rotation, and it has no other half.
+            Pairing::Halves if plain.input_period.min(output.period()) < 2 => Ok(plain),
             pairing => Self::build(terms, output, pairing, constants),
         }
     }
