@@ -1,9 +1,12 @@
 """Small networks of PyTorch, each through one of its two exporters.
 
-    pip install torch onnx onnxscript
-    python torch_zoo.py
+    pip install torch onnx onnxscript onnxruntime
+    python torch_zoo.py [NAME…]
+
+With names, these models alone are made again.
 """
 
+import sys
 import warnings
 
 import onnx
@@ -47,10 +50,12 @@ def shrink(path):
 
 
 def export(name, what, model, *shapes, exporter=SCRIPT, opset=17, outputs=("y",), **card):
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        return
     torch.manual_seed(sum(map(ord, name)))
     model.eval()
     for module in model.modules():
-        if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d)):
+        if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)):
             nn.init.uniform_(module.running_mean, -0.3, 0.3)
             nn.init.uniform_(module.running_var, 0.6, 1.4)
     inputs = [f"x{i}" if len(shapes) > 1 else "x" for i in range(len(shapes))]
@@ -63,12 +68,12 @@ def export(name, what, model, *shapes, exporter=SCRIPT, opset=17, outputs=("y",)
             torch.onnx.export(model, example, path, dynamo=False, opset_version=opset,
                               input_names=inputs, output_names=list(outputs))
         else:
-            program = torch.onnx.export(model, example, dynamo=True, opset_version=18, verbose=False,
+            program = torch.onnx.export(model, example, dynamo=True, opset_version=max(opset, 18), verbose=False,
                                         input_names=inputs, output_names=list(outputs))
             program.save(path)
         answers = [model(*(s[i : i + 1] for s in samples)) for i in range(SAMPLES)]
     shrink(path)
-    answers = [a if isinstance(a, tuple) else (a,) for a in answers]
+    answers = [tuple(a.values()) if isinstance(a, dict) else a if isinstance(a, tuple) else (a,) for a in answers]
     results = {key: torch.cat([a[i].reshape(1, -1) for a in answers]).numpy() for i, key in enumerate(outputs)}
     if card.get("expect") == "approximated":
         card["calibrate"] = {key: torch.randn(40, *shape).numpy() for key, shape in zip(inputs, shapes)}
@@ -89,6 +94,59 @@ def mlp(activation):
 def attention(m, x):
     q, k = m.q(x), m.k(x)
     return (q @ k.transpose(1, 2)) @ m.v(x)
+
+
+class Mixer(nn.Module):
+    """Patches as tokens, mixed without attention."""
+
+    def __init__(self, channels=4, tokens=4):
+        super().__init__()
+        self.patches = nn.Conv2d(1, channels, 4, stride=4)
+        self.norm = nn.BatchNorm1d(tokens)
+        self.over_tokens = nn.Sequential(nn.Linear(tokens, tokens), Square(), nn.Linear(tokens, tokens))
+        self.over_channels = nn.Sequential(nn.Linear(channels, 2 * channels), Square(), nn.Linear(2 * channels, channels))
+        self.head = nn.Linear(channels, 3)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = x + self.over_tokens(self.norm(x).transpose(1, 2)).transpose(1, 2)
+        x = x + self.over_channels(x)
+        return self.head(x.mean(1))
+
+
+def mobile():
+    block = nn.Sequential(nn.Conv2d(4, 8, 1, bias=False), nn.BatchNorm2d(8), Square(), nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False),
+                          nn.BatchNorm2d(8), Square(), nn.Conv2d(8, 4, 1, bias=False), nn.BatchNorm2d(4))
+    head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))
+    return Fn(lambda m, x: m.head((h := m.stem(x)) + m.block(h)), stem=nn.Conv2d(3, 4, 3, stride=2, padding=1), block=block, head=head)
+
+
+def unet():
+    def run(m, x):
+        high = m.act(m.down(x))
+        low = m.act(m.middle(F.avg_pool2d(high, 2)))
+        return m.out(torch.cat([high, m.up(low)], 1))
+
+    return Fn(run, down=nn.Conv2d(1, 2, 3, padding=1), middle=nn.Conv2d(2, 2, 3, padding=1), up=nn.ConvTranspose2d(2, 2, 2, 2), out=nn.Conv2d(4, 1, 1), act=Square())
+
+
+def quantized(name, what, model, shape, **card):
+    """The model in integers, as onnxruntime makes it."""
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        return
+    from onnxruntime.quantization import CalibrationDataReader, quantize_static
+
+    class Samples(CalibrationDataReader):
+        left = [torch.randn(1, *shape).numpy() for _ in range(4)]
+
+        def get_next(self):
+            return {"x": self.left.pop()} if self.left else None
+
+    before = HERE / "before.onnx"
+    torch.onnx.export(model.eval(), torch.randn(1, *shape), before, dynamo=False, opset_version=17, input_names=["x"], output_names=["y"])
+    quantize_static(before, HERE / f"{name}.onnx", Samples())
+    before.unlink()
+    write(name, "PyTorch, onnxruntime.quantization", what, {"x": torch.randn(SAMPLES, *shape).numpy()}, {}, **card)
 
 
 def main():
@@ -126,7 +184,14 @@ def main():
     export("pt-two-inputs", "two vectors", Fn(lambda m, x, y: m.c(m.act(m.a(x) + m.b(y))), a=nn.Linear(6, 4), b=nn.Linear(3, 4), act=Square(), c=nn.Linear(4, 2)), (6,), (3,))
     export("pt-image-and-facts", "an image and a vector", Fn(lambda m, x, y: m.c(torch.cat([torch.flatten(m.act(m.a(x)), 1), y], 1)), a=nn.Conv2d(1, 2, 3, stride=2), act=Square(), c=nn.Linear(22, 2)), image, (4,))
     export("pt-image-output", "an image as the result (denoiser)", nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), Square(), nn.Conv2d(2, 1, 3, padding=1)), image)
-    export("pt-conv3d", "Conv3d", nn.Sequential(nn.Conv3d(1, 2, 3), nn.Flatten(), nn.Linear(16, 2)), (1, 4, 4, 4), expect="refused", because="", remedy="fold one dimension into the channels and use Conv2d")
+    export("pt-conv3d", "Conv3d, batch normalization and average pool over volumes", nn.Sequential(nn.Conv3d(1, 2, 3, padding=1), nn.BatchNorm3d(2), Square(), nn.AvgPool3d(2), nn.Conv3d(2, 3, 2), nn.Flatten(), nn.Linear(3, 2)), (1, 4, 4, 4))
+    export("pt-mixer", "MLP mixer: patches, and dense layers over tokens and over channels in turn", Mixer(), image)
+    export("pt-mixer-dynamo", "the same through torch.export, opset 21", Mixer(), image, exporter=DYNAMO, opset=21)
+    export("pt-mobile", "inverted residual: depthwise and pointwise convolutions with batch normalization", mobile(), (3, 8, 8))
+    export("pt-unet-opset9", "U-Net: a skip around pooling and transposed convolution, opset 9", unet(), image, opset=9)
+    export("pt-mask", "product with a constant for every pixel", Fn(lambda m, x: m.b(torch.flatten(m.a(x) * m.mask, 1)), a=nn.Conv2d(1, 2, 3, padding=1), mask=nn.Parameter(torch.linspace(0.2, 1, 64).reshape(1, 1, 8, 8)), b=nn.Linear(128, 2)), image)
+    export("pt-two-towers", "two inputs, each with layers of its own, and the product of both", Fn(lambda m, x, y: (m.a(x) * m.b(y)).sum(1, keepdim=True), a=nn.Linear(5, 4), b=nn.Linear(7, 4)), (5,), (7,))
+    export("pt-dict", "a dictionary of outputs, through torch.export", Fn(lambda m, x: {"scores": m.a(h := m.act(m.body(x))), "risk": torch.sigmoid(m.b(h))}, body=nn.Linear(6, 5), act=Square(), a=nn.Linear(5, 3), b=nn.Linear(5, 1)), (6,), exporter=DYNAMO, outputs=("scores", "risk"))
 
     approximated = {"expect": "approximated"}
     for key, activation in {"relu": nn.ReLU, "leaky-relu": nn.LeakyReLU, "relu6": nn.ReLU6, "silu": nn.SiLU, "gelu": nn.GELU,
@@ -144,11 +209,14 @@ def main():
     pool = nn.Sequential(nn.Conv2d(1, 2, 3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 2))
     export("pt-max-pool", "max pooling", pool, image, because="a maximum is not a polynomial", remedy="use average pooling and retrain", **refused)
     export("pt-layer-norm", "LayerNorm", nn.Sequential(nn.Linear(6, 4), nn.LayerNorm(4), nn.Linear(4, 2)), (6,), because="statistics", remedy="use batch normalization", **refused)
-    export("pt-group-norm", "GroupNorm", nn.Sequential(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2), nn.Flatten(), nn.Linear(72, 2)), image, because="", remedy="use batch normalization", **refused)
+    export("pt-group-norm", "GroupNorm", nn.Sequential(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2), nn.Flatten(), nn.Linear(72, 2)), image, because="statistics of the encrypted value", remedy="use batch normalization", **refused)
     heads = Fn(lambda m, x: m.o(torch.flatten(torch.softmax(m.q(x) @ m.k(x).transpose(1, 2), -1) @ m.v(x), 1)), q=nn.Linear(4, 4), k=nn.Linear(4, 4), v=nn.Linear(4, 4), o=nn.Linear(12, 2))
-    export("pt-attention", "attention with a softmax inside", heads, (3, 4), because="", remedy="use convolutions or dense layers in its place", **refused)
+    export("pt-attention", "attention with a softmax inside", heads, (3, 4), because="as in attention", remedy="use convolutions or dense layers in its place", **refused)
     lstm = Fn(lambda m, x: m.o(m.r(x)[0][:, -1]), r=nn.LSTM(3, 4, batch_first=True), o=nn.Linear(4, 2))
-    export("pt-lstm", "LSTM", lstm, (5, 3), because="", remedy="use Conv1d in its place", **refused)
+    gru = Fn(lambda m, x: m.o(m.r(x)[0][:, -1]), r=nn.GRU(3, 4, batch_first=True), o=nn.Linear(4, 2))
+    export("pt-gru", "GRU", gru, (5, 3), because="sigmoids and tangents", remedy="use Conv1d in its place", **refused)
+    quantized("pt-int8", "a network in integers (QuantizeLinear)", nn.Sequential(nn.Linear(6, 4), Square(), nn.Linear(4, 2)), (6,), because="it rounds to integers", remedy="export the model before it is quantized", **refused)
+    export("pt-lstm", "LSTM", lstm, (5, 3), because="sigmoids and tangents", remedy="use Conv1d in its place", **refused)
 
 
 if __name__ == "__main__":
