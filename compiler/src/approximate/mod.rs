@@ -1,10 +1,10 @@
 //! Polynomials in place of functions that are none, fitted to what really occurs, without training.
 //!
 //! The model is read with its functions left open, so that calibration inputs can be led through it exactly. Every function
-//! gets polynomials of degree 2, 4 and 8, one for every channel, fitted to the numbers that reach it; where a higher degree moves the scores most,
-//! it is taken, until the scores are close to the model's or nothing is left to raise. At the end every polynomial is
-//! fitted once more to the numbers that reach it behind the polynomials before it, with the model's own results as targets,
-//! so that later layers make up for earlier ones.
+//! gets polynomials of degree 2, 4 and 8, one for every channel, fitted to the numbers that reach it; where a higher degree
+//! moves the scores most, it is taken, until the scores are close to the model's or nothing is left to raise. At the end every
+//! polynomial is fitted once more to the numbers that reach it behind the polynomials before it, with the model's own results
+//! as targets, so that later layers make up for earlier ones.
 
 mod fit;
 mod network;

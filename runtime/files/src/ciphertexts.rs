@@ -1,7 +1,8 @@
 //! Ciphertext files: encrypted inputs or results of one program, one or several samples.
 //!
 //! ```text
-//! program fingerprint 32 | role u8 | port u32 (role 3) | samples u32 | ciphertexts per sample u32 | request 32 | names | ciphertexts
+//! program fingerprint 32 | role u8 | port u32 (role 3) | samples u32 | ciphertexts per sample u32 | request 32 | names
+//! ciphertexts
 //! ciphertext: level u16 | scale f64 | form u8 | seed 32 and one polynomial (form 1), or two polynomials (form 2)
 //! ```
 //! Version 1 has neither request nor names. A polynomial is its towers one after the other, residues packed to the

@@ -1,7 +1,7 @@
 //! `fhe-run join`: inputs that were encrypted one by one become the input of a program.
 //!
-//! Each has its numbers at its own positions and zeros elsewhere, so their sum is the encrypted input. It has the noise of as many fresh
-//! ciphertexts, which programs of models with several inputs allow for.
+//! Each has its numbers at its own positions and zeros elsewhere, so their sum is the encrypted input. It has the noise of as
+//! many fresh ciphertexts, which programs of models with several inputs allow for.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
 //! Convolutions and average pools over volumes, `[1, c, d, h, w]`.
 //!
-//! A volume is an image whose channels are the pairs of channel and depth, so a window over depth, rows and columns is a convolution of
-//! images: the kernel from one depth to another is the layer's own at their distance, and zero where the window does not reach.
+//! A volume is an image whose channels are the pairs of channel and depth, so a window over depth, rows and columns is a
+//! convolution of images: the kernel from one depth to another is the layer's own at their distance, and zero where the window
+//! does not reach.
 
 use fhec_ir::{Conv2d, Op, Pads};
 
