@@ -32,7 +32,12 @@ impl Tally {
             let drawn = draw(seed, temper, limits);
             let calibrated = if drawn.calibration.is_some() { "calibrated" } else { "made-up inputs" };
             let words = format!("{} ({calibrated})", drawn.network);
-            Case { seed, words, verdict: judge(&drawn, rings) }
+            let case = Case { seed, words, verdict: judge(&drawn, rings) };
+            // Where a network takes minutes, what is known of it is told at once.
+            if rings == Rings::Secure {
+                eprintln!("{temper:?} {case}");
+            }
+            case
         };
         let title = format!("{temper:?} networks of seeds {seeds:?}, {rings:?} rings");
         Self { title, cases: seeds.into_par_iter().map(case).collect() }
@@ -105,38 +110,37 @@ impl fmt::Display for Tally {
             )?;
         }
         for case in self.faults() {
-            match &case.verdict {
-                Verdict::Evaluated { log_n, evaluations } => {
-                    let ratios: Vec<String> =
-                        evaluations
-                            .iter()
-                            .map(|e| {
-                                let Evaluation { place, ratio, clear_ratio, simulated_ratio, .. } = e;
-                                let flag = if e.is_flagged { ", flagged" } else { "" };
-                                let flag = if e.is_other_class { ", ANOTHER CLASS" } else { flag };
-                                format!("{place:?} {ratio:.2} (clear {clear_ratio:.2}, simulated {simulated_ratio:.2}{flag})")
-                            })
-                            .collect();
-                    let ratios = ratios.join(", ");
-                    writeln!(f, "  seed {} at 2^{log_n}: {ratios} of the bound: {}", case.seed, case.words)?;
-                }
-                Verdict::Misread(text) => {
-                    writeln!(f, "  seed {}: misread, {text}: {}", case.seed, case.words)?;
-                }
-                Verdict::Refused(_) => {}
-            }
+            writeln!(f, "  {case}")?;
         }
-        for (case, refusal) in self.refusals() {
-            let Refusal { code, text, is_helpful } = refusal;
-            let help = if *is_helpful { "" } else { ", NO HELP" };
-            writeln!(
-                f,
-                "  seed {}: refused ({code}{help}), {}: {}",
-                case.seed,
-                text.replace('\n', " | "),
-                case.words
-            )?;
+        for (case, _) in self.refusals() {
+            writeln!(f, "  {case}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, words, verdict } = self;
+        match verdict {
+            Verdict::Evaluated { log_n, evaluations } => {
+                let told: Vec<String> = evaluations.iter().map(Evaluation::to_string).collect();
+                write!(f, "seed {seed} at 2^{log_n}: {} of the bound: {words}", told.join(", "))
+            }
+            Verdict::Misread(text) => write!(f, "seed {seed}: misread, {text}: {words}"),
+            Verdict::Refused(Refusal { code, text, is_helpful }) => {
+                let help = if *is_helpful { "" } else { ", NO HELP" };
+                write!(f, "seed {seed}: refused ({code}{help}), {}: {words}", text.replace('\n', " | "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Evaluation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, ratio, clear_ratio, simulated_ratio, is_flagged, is_other_class } = self;
+        write!(f, "{place:?} {ratio:.2} (clear {clear_ratio:.2}, simulated {simulated_ratio:.2}")?;
+        write!(f, "{}", if *is_flagged { ", flagged" } else { "" })?;
+        write!(f, "{})", if *is_other_class { ", ANOTHER CLASS" } else { "" })
     }
 }
