@@ -104,17 +104,17 @@ impl Words for Diagnostic {
                     Kind::Cannot,
                     "leave `--params paper` away: the search finds parameters for every network",
                 ),
-                BuildError::Schedule(_) => about(
+                BuildError::Schedule(_) | BuildError::Deep { .. } => about(
                     Kind::Cannot,
-                    "ask for less `--precision`, other `--sublevels` or a larger ring (`--log-n`)",
+                    "ask for less `--precision` or a larger ring (`--log-n`); where you gave neither, use fewer activations or such of a lower degree",
                 ),
                 BuildError::Overflow { .. } => about(
                     Kind::Cannot,
-                    "train with the clip-range penalty, or pass `--calibrate IMAGES` if real inputs stay in range",
+                    "divide the weights and the bias of that layer by a constant, or train with the clip-range penalty; if only odd inputs lead there, give others with `--calibrate IMAGES`",
                 ),
                 BuildError::Vanish { .. } => about(
                     Kind::Cannot,
-                    "look for weights near zero in the last layers; a common factor of the scores changes no class",
+                    "multiply the weights and the bias of that layer by a constant: a common factor of the scores changes no class",
                 ),
                 BuildError::Memory { .. } => about(
                     Kind::Cannot,

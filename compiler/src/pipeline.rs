@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fhe_bytecode::{CheckedProgram, CostModel};
 use fhec_ir::Verified;
+use indexmap::IndexMap;
 
 use crate::cluster::{self, ClusterOptions, Clustering, Order};
 use crate::emit::Labels;
@@ -13,7 +14,7 @@ use crate::lower::{self, Circuit};
 use crate::measure::{Stats, strays};
 use crate::report::program_text;
 use crate::schedule::{Schedule, Scheduled};
-use crate::search::{self, Front};
+use crate::search::{self, Front, ScheduleError};
 use crate::simulate::Inputs;
 use crate::stages::StageKind;
 use crate::timed::{self, Positions, Timed};
@@ -136,7 +137,8 @@ impl Prepared {
         let stray = strays(probes, stats.extent.input);
         let stats = stats.covering(&circuit, &stray);
         if let Some(size) = stats.vanishing_result() {
-            return Err(BuildError::Vanish { size });
+            let layer = circuit.outputs.first().map_or_else(String::new, |o| circuit.value(*o).name.clone());
+            return Err(BuildError::Vanish { layer, size });
         }
         Ok(Self { original, timed, clustering, stats })
     }
@@ -158,7 +160,29 @@ impl Prepared {
     pub(crate) fn build(&self, options: &BuildOptions, labels: Labels) -> Result<Built, BuildError> {
         let clustering = self.clustering.as_ref().map(|clustering| (clustering, &self.original));
         let Self { timed, stats, .. } = self;
-        search::cheapest(Front { timed, stats, options, clustering }, &labels)
+        search::cheapest(Front { timed, stats, options, clustering }, &labels).map_err(|error| match error {
+            BuildError::Schedule(source @ (ScheduleError::DoesNotFit { .. } | ScheduleError::Chain(_))) => {
+                let (layer, own) = self.deepest_layer();
+                BuildError::Deep { source, depth: timed.positions().depth(), layer, own }
+            }
+            other => other,
+        })
+    }
+
+    /// The layer with the most multiplications in a row, and how many these are.
+    fn deepest_layer(&self) -> (String, u32) {
+        let mut layers: IndexMap<&str, (u32, u32)> = IndexMap::new();
+        for id in self.circuit().ids() {
+            let (value, end) = (self.circuit().value(id), self.timed.position(id));
+            let sources = value.op.sources();
+            let begin = sources.into_iter().map(|s| self.timed.position(s)).min().unwrap_or(end);
+            let span = layers.entry(&value.name).or_insert((begin, end));
+            *span = (span.0.min(begin), span.1.max(end));
+        }
+        let longest = layers.into_iter().map(|(name, (begin, end))| (name, end - begin));
+        // The first of several.
+        let longest = longest.reduce(|a, b| if b.1 > a.1 { b } else { a });
+        longest.map_or_else(Default::default, |(name, own)| (name.to_owned(), own))
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) fn summary(report: &BuildReport, path: &Path) -> String {
 
 /// What the program does to the inputs it was calibrated on: what these were, and everything that is not as it should be.
 pub(super) fn self_check(check: &SelfCheck) -> Vec<String> {
-    let SelfCheck { inputs, summary, .. } = check;
+    let SelfCheck { inputs, undecided, summary, .. } = check;
     let Summary { samples, changed_classes, near_samples, wrapped_samples, .. } = summary;
     let (what, remedy) = match check.is_real {
         true => ("calibration images", "ask for more with `--precision`"),
@@ -105,6 +105,13 @@ pub(super) fn self_check(check: &SelfCheck) -> Vec<String> {
     if *changed_classes > 0 {
         lines.push(format!(
             "warning: simulated noise changes the class of {changed_classes} of {inputs} {what}; {remedy}"
+        ));
+    }
+    // Some are close calls in every data set; where most are, the bound is of no use. Made-up pictures have no class.
+    if let Some(undecided) = undecided.filter(|n| check.is_real && 2 * n > *inputs) {
+        lines.push(format!(
+            "warning: the best class of {undecided} of {inputs} {what} is ahead by less than twice the error bound, so that \
+             results come out undecided; {remedy}, or leave out images that lead far from the others"
         ));
     }
     if let (true, Some(Fullest { layer, bits_left })) = (*near_samples > 0, &check.summary.fullest) {

@@ -172,7 +172,7 @@ impl CompileError {
                 BuildError::Empty { .. } => "nothing-to-schedule",
                 BuildError::Layout(_) => "no-layout",
                 BuildError::Schedule(ScheduleError::NotInPaper { .. }) => "not-in-paper",
-                BuildError::Schedule(_) => "no-schedule",
+                BuildError::Schedule(_) | BuildError::Deep { .. } => "no-schedule",
                 BuildError::Overflow { .. } => "overflow",
                 BuildError::Vanish { .. } => "vanish",
                 BuildError::Memory { .. } => "memory",

@@ -73,7 +73,7 @@ pub fn compile(request: &Request, observer: &mut dyn Observer) -> Result<Compile
     // Several differ in depth only: the deepest that has a schedule is taken.
     for variant in &mut variants {
         result = compile_one(request, variant, observer);
-        if !matches!(result, Err(CompileError::Build(BuildError::Schedule(_)))) {
+        if !matches!(&result, Err(CompileError::Build(error)) if error.is_schedule()) {
             break;
         }
     }
@@ -264,11 +264,11 @@ fn until_classes_survive(
         observer.stage(Stage::Schedule { precision: Some(more) });
         match prepared.build(options, labels.clone()) {
             Ok(better) if better.seconds() <= affordable => built = better,
-            Ok(_) | Err(BuildError::Schedule(_)) => {
+            Err(error) if !error.is_schedule() => return Err(error.into()),
+            Ok(_) | Err(_) => {
                 let check = checked(&built, Until::End, observer)?;
                 return Ok((built, check));
             }
-            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -28,6 +28,9 @@ pub struct SelfCheck {
     pub is_real: bool,
     /// All inputs; those that were not simulated have classes that are ahead by more than one and a half error bounds.
     pub inputs: usize,
+    /// Inputs whose best class is ahead by less than twice the error bound, so that an error may decide it; nothing where
+    /// that is not known.
+    pub undecided: Option<usize>,
     /// The outcome for those that were simulated.
     #[serde(flatten)]
     pub summary: Summary,
@@ -51,7 +54,10 @@ impl Survey<'_> {
         let bound = program.spec().prediction.max_abs_error;
         let chosen = Chosen { of: self.calibration, indices: self.chosen(bound, headroom) };
         let summary = summarize_until(program, &chosen, NOISE_SEED, until, progress)?;
-        Ok(SelfCheck { is_real: self.calibration.is_real(), inputs: self.calibration.len(), summary })
+        let (is_real, inputs) = (self.calibration.is_real(), self.calibration.len());
+        let is_close = |lead: &&f64| **lead < 2.0 * bound;
+        let undecided = (self.leads.len() == inputs).then(|| self.leads.iter().filter(is_close).count());
+        Ok(SelfCheck { is_real, inputs, undecided, summary })
     }
 
     /// The inputs to simulate, the most doubtful first.

@@ -35,6 +35,19 @@ pub enum BuildError {
     /// Moduli or scales do not exist.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
+    /// There is no schedule for so many multiplications one after the other.
+    #[error("{source}; {depth} multiplications follow each other, {own} of them in layer {layer} alone")]
+    Deep {
+        /// Why.
+        #[source]
+        source: ScheduleError,
+        /// Multiplications on the longest path.
+        depth: u32,
+        /// The layer with most of them.
+        layer: String,
+        /// How many it has.
+        own: u32,
+    },
     /// A map does not fit its layouts: a bug.
     #[error("a linear map does not fit its layouts")]
     Linear(#[from] LinearError),
@@ -47,8 +60,12 @@ pub enum BuildError {
         size: f64,
     },
     /// Results are too small to be told from nothing.
-    #[error("values vanish: the largest score is {size:.1e}, too small for any scale")]
+    #[error(
+        "values vanish: the largest score is {size:.1e}, too small for any scale; the last layer is {layer}"
+    )]
     Vanish {
+        /// The layer of the results.
+        layer: String,
         /// The largest number of the results.
         size: f64,
     },
@@ -78,6 +95,11 @@ pub enum BuildError {
 }
 
 impl BuildError {
+    /// Whether less may have a schedule: fewer multiplications, less precision, another ring.
+    pub(crate) fn is_schedule(&self) -> bool {
+        matches!(self, Self::Schedule(_) | Self::Deep { .. })
+    }
+
     /// The one that needs less memory, if memory is what both are short of; else the first.
     pub(crate) fn smaller(self, other: Self) -> Self {
         match (&self, &other) {

@@ -106,7 +106,7 @@ fn memory(program: &CheckedProgram, estimate: &Estimate) -> Figure {
 
 /// What noise does to the classes of the calibration inputs, and the room above them.
 fn agreement(program: &CheckedProgram, check: Option<&SelfCheck>) -> Figure {
-    let Some(SelfCheck { is_real, inputs, summary }) = check else {
+    let Some(SelfCheck { is_real, inputs, summary, .. }) = check else {
         let levels = program.params().max_level().0;
         return figure("Levels", levels.to_string(), "rescaling primes; simulate tells accuracy".to_owned());
     };
