@@ -343,3 +343,16 @@ fn kernel_rows_share_their_mask_where_rows_are_free() {
     // No room for free rows: as without them.
     assert_eq!(n_plaintexts(&Layout::guarded(shape, 8, 512).unwrap()), (36, 9));
 }
+
+#[test]
+fn many_terms_of_one_slot_have_no_halves_to_pair() {
+    let mut constants = Constants::default();
+    let ops: Vec<LinearOp> = (0..65)
+        .map(|i| constants.push(Tensor::dense(vec![1, 1], vec![0.5 + i as f32])))
+        .map(|weight| LinearOp::Dense { weight })
+        .collect();
+    let layout = Layout::fresh(Packing::Packed, Shape::new(1, 1, 1), 1, 64).unwrap();
+    let terms: Vec<Operand<'_>> = ops.iter().map(|op| Operand { op, input: &layout }).collect();
+    let best = Diagonals::best(&terms, &layout, &constants).unwrap();
+    assert_eq!((best.pairing(), best.list().len()), (Pairing::None, 65));
+}
