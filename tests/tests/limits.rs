@@ -30,7 +30,7 @@ fn low_limits_of_the_address_space_are_errors() {
     let build = format!("fhec build {} -o model.fhebc -q", model());
     let infer = format!("fhe-run --threads 2 infer model.fhebc {} -q", picture());
     succeed(folder.path(), &build);
-    for (line, limits) in [(build, [60, 90, 130, 400]), (infer, [100, 250, 350, 1000])] {
+    for (line, limits) in [(build, [60, 130, 200, 280, 400]), (infer, [100, 180, 250, 350, 1000])] {
         let codes = limits.map(|megabytes| code_under(folder.path(), megabytes, &line));
         assert!(codes.iter().all(|code| matches!(code, Some(0 | 1))), "{line}: {codes:?}");
         assert_eq!(codes.first(), Some(&Some(1)), "{line}");

@@ -24,7 +24,7 @@ pub(super) fn ask(options: &mut BuildOptions, other: &CheckedProgram) -> Result<
 /// What does not fit the other program's parameters and layout is unlike it, whatever else may help it.
 pub(super) fn explained(error: CompileError) -> CompileError {
     match error {
-        CompileError::Build(error @ (BuildError::Schedule(_) | BuildError::Layout(_))) => {
+        CompileError::Build(error) if error.is_schedule() || matches!(error, BuildError::Layout(_)) => {
             unlike(&error.to_string())
         }
         other => other,

@@ -357,9 +357,11 @@ impl Translator<'_> {
             return Ok(values);
         }
         if operands.iter().any(|v| matches!(v, Value::Text(_))) {
-            return match operands.iter().all(|v| matches!(v, Value::Text(_) | Value::Constant(_))) {
-                true => Err(node.malformed("reads strings where numbers are meant").into()),
-                false => Err(Reason::Learned("it chooses labels by an encrypted number").into()),
+            return match node.op.as_str() {
+                "ArrayFeatureExtractor" | "Gather" | "Where" | "ZipMap" => {
+                    Err(Reason::Learned("it chooses labels by an encrypted number").into())
+                }
+                _ => Err(node.malformed("reads strings where numbers are meant").into()),
             };
         }
         if operands.iter().any(|v| matches!(v, Value::Unknown)) {

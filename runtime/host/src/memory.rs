@@ -49,8 +49,8 @@ pub fn limit_bytes() -> Option<u64> {
     [address_space_left(), group_left()].into_iter().flatten().min()
 }
 
-/// The limit of the address space less what is mapped already.
-fn address_space_left() -> Option<u64> {
+/// The limit of the address space less what is mapped already, in bytes.
+pub fn address_space_left() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find(|line| line.starts_with("Max address space"))?;
     let limit: u64 = line.split_whitespace().nth(3)?.parse().ok()?;

@@ -6,9 +6,7 @@ use std::path::Path;
 use fhe_bytecode::text::harmless;
 use fhe_bytecode::{Interface, Port};
 use fhe_client::{Answer, Outside, prepare, prepare_part, prepare_unchecked};
-use fhe_input::{
-    Beside, Fit, ImageShape, InputError, files, read_joined, read_part, read_samples_fitted,
-};
+use fhe_input::{Beside, Fit, ImageShape, InputError, files, read_joined, read_part, read_samples_fitted};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use zeroize::Zeroizing;

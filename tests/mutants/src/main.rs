@@ -3,6 +3,7 @@
 //! All mutants of a crate are built at once, as branches that an environment variable switches on, so the cost of a mutant is
 //! that of running tests, not of building them. `fhec-mutants [PACKAGE]... [--every N]`, from anywhere in the tree: all mutants,
 //! or every N-th of them. Work is done in a copy under `target/mutants`.
+#![forbid(unsafe_code)]
 
 mod instrument;
 
