@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fhe_host::memory::{address_space_left, limit_bytes};
+use fhe_host::memory::{address_space_left, default_threads, limit_bytes, thread_bytes};
 use fhe_host::show_bytes;
 
 use crate::diagnostics::{Diagnostic, Kind};
@@ -10,15 +10,12 @@ use crate::diagnostics::{Diagnostic, Kind};
 /// Memory that every compilation takes, and more for every byte of the models, as measured on small and middling ones.
 const BASE_BYTES: u64 = 64 << 20;
 const BYTES_PER_MODEL_BYTE: u64 = 160;
-/// Address space that allocators set aside for a thread, used or not.
-const BYTES_PER_THREAD: u64 = 64 << 20;
 
 /// Refuses to begin what limits of the process would end: a failed allocation cannot be answered any more.
 pub(super) fn check(models: &[PathBuf]) -> Result<(), Diagnostic> {
     let model_bytes: u64 = models.iter().filter_map(|path| path.metadata().ok()).map(|m| m.len()).sum();
     let needed = BASE_BYTES + BYTES_PER_MODEL_BYTE.saturating_mul(model_bytes);
-    let threads = rayon::current_num_threads() as u64 + 1;
-    let mapped = needed + threads.saturating_mul(BYTES_PER_THREAD);
+    let mapped = needed.saturating_add(thread_bytes(default_threads()));
     let short =
         |left: Option<u64>, needed: u64| left.filter(|&left| left < needed).map(|left| (left, needed));
     match short(limit_bytes(), needed).or_else(|| short(address_space_left(), mapped)) {

@@ -13,10 +13,24 @@ const THREAD_BYTES: u64 = 64 << 20;
 pub fn budget(asked: Option<u64>, n_threads: usize) -> u64 {
     let part = |bytes: u64| (bytes as f64 * DEFAULT_PART) as u64;
     let available = || available_bytes().map_or(u64::MAX, part);
-    // The main thread and those that watch come besides.
-    let reserved = (n_threads as u64 + 2) * THREAD_BYTES;
-    let limit = limit_bytes().map_or(u64::MAX, |left| part(left.saturating_sub(reserved)));
+    let limit = limit_bytes().map_or(u64::MAX, |left| part(left.saturating_sub(thread_bytes(n_threads))));
     asked.unwrap_or_else(available).min(limit)
+}
+
+/// Threads that a pool has when nothing is said, without starting it.
+pub fn default_threads() -> usize {
+    // The rule of rayon: the variable where it is a number above zero, or else what the system tells.
+    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
+    asked
+        .filter(|&n: &usize| n > 0)
+        .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
+        .unwrap_or(1)
+}
+
+/// Address space that `n_threads` threads take whatever they do.
+pub fn thread_bytes(n_threads: usize) -> u64 {
+    // The main thread and those that watch come besides.
+    (n_threads as u64).saturating_add(2).saturating_mul(THREAD_BYTES)
 }
 
 /// Largest resident set of this process so far, in bytes.

@@ -28,6 +28,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use fhe_bytecode::text::harmless_lines;
 use fhe_diagnostics::{chain, complain, remedy};
+use fhe_host::{memory, show_bytes};
 
 use self::args::{Cli, Command, TextFormat};
 pub use self::error::CliError;
@@ -63,8 +64,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Result<(), CliError> {
     // Now, where it can still be an error; zero means as many as there are cores.
+    let n_threads = cli.threads.map(usize::from).filter(|&n| n > 0).unwrap_or_else(memory::default_threads);
+    let (left, needed) = (memory::address_space_left(), memory::thread_bytes(n_threads));
+    if let Some(left) = left.filter(|&left| left < needed) {
+        let (needed, left) = (show_bytes(needed), show_bytes(left));
+        return Err(CliError::Threads(format!(
+            "{n_threads} take {needed} of address space, limits leave {left}"
+        )));
+    }
     rayon::ThreadPoolBuilder::new()
-        .num_threads(usize::from(cli.threads.unwrap_or(0)))
+        .num_threads(n_threads)
         .build_global()
         .map_err(|e| CliError::Threads(e.to_string()))?;
     if !matches!(cli.command, Command::Join(_) | Command::Eval(_) | Command::Info(_)) {
