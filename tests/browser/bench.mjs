@@ -1,77 +1,52 @@
 // Times of the client against a running `fhe-serve`: keys, encryption, decryption, memory. Settings: those of service.mjs, with
 // `program.fhebc` in `folder`; `module`, which of the client's; `runs`, questions that are asked. Prints one line of JSON.
+//
+// Nothing drives the browser meanwhile: a driver gets every body that is sent, which takes longer than to make it.
 
-import { open, settings, start, withModule } from "./lib.mjs";
-import { Service } from "./service.mjs";
+import { spawn } from "node:child_process";
+import { copyFileSync, cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
+import { preferring, settings } from "./lib.mjs";
+import { Service, at } from "./service.mjs";
+
+const page = at(`page-${settings.module}`);
+cpSync(settings.page, page, { recursive: true });
+writeFileSync(join(page, "worker.js"), preferring(readFileSync(join(page, "worker.js"), "utf8"), settings.module));
+copyFileSync(new URL("measured.js", import.meta.url), join(page, "measured.js"));
+writeFileSync(join(page, "index.html"), '<!doctype html><meta charset="utf-8"><script type="module" src="measured.js"></script>');
+settings.page = page;
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const service = await Service.start(["program.fhebc"], { store: `bench-${settings.module}` });
-const browser = await start();
-const { page, context } = await open(browser);
-await withModule(context, settings.module);
-const session = await browser.newBrowserCDPSession();
-/** Processor time of the page and its worker so far, in ms: what counts on a machine that others use. */
-const processor = async () => {
-  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
-  return processInfo.filter(({ type }) => type === "renderer").reduce((sum, { cpuTime }) => sum + cpuTime * 1000, 0);
-};
-await page.goto(`${service.url}/`);
-await page.waitForFunction(() => document.getElementById("once").textContent !== "");
+const profile = at(`profile-${settings.module}`);
+const quiet = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const where = [`--user-data-dir=${profile}`, "--remote-debugging-port=0", `${service.url}/page/?runs=${settings.runs ?? 10}`];
+const browser = spawn(settings.chromium, ["--headless", "--no-sandbox", "--disable-gpu", ...quiet, ...where], { stdio: "ignore" });
+process.once("exit", () => browser.kill("SIGKILL"));
 
-const facts = await page.evaluate(async () => {
-  const { Client } = await import("./client.js");
-  const began = performance.now();
-  window.client = await Client.connect("/");
-  return { ...window.client.facts, createMs: performance.now() - began };
-});
-const before = await processor();
-// Sent: the server has the last byte. Done: it has checked them all.
-const keys = await page.evaluate(async () => {
-  const began = performance.now();
-  let sent = 0;
-  await window.client.uploadKeys("/", ({ sentBytes, totalBytes }) => {
-    if (sentBytes === totalBytes && sent === 0) sent = performance.now() - began;
-  });
-  return { sent, done: performance.now() - began, memory: await window.client.memoryBytes() };
-});
-const keysProcessor = (await processor()) - before;
-const times = await page.evaluate(async (runs) => {
-  const { client } = window;
-  const { channels, height, width } = client.facts;
-  const times = { encrypt: [], evaluate: [], decrypt: [] };
-  const timed = async (name, call) => {
-    const began = performance.now();
-    const value = await call();
-    times[name].push(performance.now() - began);
-    return value;
-  };
-  for (let i = 0; i < runs; i += 1) {
-    const pixels = new Uint8Array(channels * height * width).map((_, k) => (k * 31 + i) % 256);
-    const input = await timed("encrypt", () => client.encrypt(pixels));
-    const result = await timed("evaluate", () => client.evaluate("/", input));
-    await timed("decrypt", () => client.decrypt(result));
+/** What the page wrote into its title: the list of pages has it, and attaches to none. */
+async function titled() {
+  const file = join(profile, "DevToolsActivePort");
+  for (let tries = 0; tries < 6000; tries += 1, await pause(100)) {
+    if (!existsSync(file)) continue;
+    const [port] = readFileSync(file, "utf8").split("\n");
+    const pages = await fetch(`http://127.0.0.1:${port}/json/list`).then((answer) => answer.json(), () => []);
+    const title = pages.map(({ title }) => title).find((title) => title.startsWith("done "));
+    if (title) return JSON.parse(decodeURIComponent(title.slice(5)));
   }
-  return { ...times, memory: await client.memoryBytes() };
-}, settings.runs ?? 5);
+  throw new Error("the page does not finish");
+}
 
+const { times, error, ...figures } = await titled();
+if (error) throw new Error(error);
 const round = (ms) => Number(ms.toFixed(1));
 const median = (list) => round(list.toSorted((a, b) => a - b)[list.length >> 1]);
-/** The first is slower than the others, as the browser compiles meanwhile; the least is what a machine can do that others use, too. */
+/** The first is slower than the others, as the browser compiles meanwhile. */
 const told = (list) => ({ first: round(list[0]), median: median(list), least: round(Math.min(...list)) });
-const result = {
-  module: settings.module,
-  engine: facts.engine,
-  logN: facts.logN,
-  keys: facts.keys,
-  keyFileBytes: facts.keyFileBytes,
-  createMs: round(facts.createMs),
-  keysSentMs: round(keys.sent),
-  keysCheckedMs: round(keys.done),
-  keysProcessorMs: round(keysProcessor),
-  memoryBytes: Math.max(keys.memory, times.memory),
-  encryptMs: told(times.encrypt),
-  evaluateMs: told(times.evaluate),
-  decryptMs: told(times.decrypt),
-};
-console.log(JSON.stringify(result));
-await browser.close();
+for (const name of ["createMs", "keysSentMs", "keysCheckedMs"]) figures[name] = round(figures[name]);
+for (const [name, list] of Object.entries(times)) figures[`${name}Ms`] = told(list);
+console.log(JSON.stringify({ module: settings.module, ...figures }));
+browser.kill();
 await service.kill();
+rmSync(page, { recursive: true });

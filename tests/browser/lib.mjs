@@ -41,12 +41,17 @@ export const paper = (page) => page.evaluate(() => getComputedStyle(document.bod
 /** The modules of the client, from the fastest on. */
 export const MODULES = ["fhec_web_relaxed.wasm", "fhec_web_simd.wasm", "fhec_web.wasm"];
 
+/** The text of worker.js as if the browser knew no better module. */
+export function preferring(worker, module) {
+  const changed = worker.replace(/MODULES\.find\(.*?\) \?\? /, `["${module}"] ?? `);
+  if (changed === worker) throw new Error("worker.js has changed: it loads what it likes");
+  return changed;
+}
+
 /** Has pages of a context load a module as if the browser knew no better one. */
 export function withModule(context, module) {
   return context.route("**/worker.js", async (route) => {
     const text = await (await route.fetch()).text();
-    const changed = text.replace(/MODULES\.find\(.*?\) \?\? /, `["${module}"] ?? `);
-    if (changed === text) throw new Error("worker.js has changed: it loads what it likes");
-    await route.fulfill({ contentType: "text/javascript", body: changed });
+    await route.fulfill({ contentType: "text/javascript", body: preferring(text, module) });
   });
 }

@@ -15,6 +15,8 @@ export class Drawing {
   #picture = null;
   #isEmpty = true;
   #cursor = null;
+  /** Counts what was begun anew: a picture that is still being read when another thing was begun is not shown. */
+  #turn = 0;
   #changed;
 
   constructor(canvas, changed) {
@@ -39,18 +41,22 @@ export class Drawing {
     this.#ink.fillRect(0, 0, SIDE, SIDE);
     this.#picture = null;
     this.#isEmpty = true;
+    this.#turn += 1;
     this.#show();
   }
 
   /** A picture of any size, scaled to the model's; one of that size is taken as it is. */
   async take(file) {
+    // At once, so that nobody asks about the drawing before it while this is read.
+    this.clear();
+    const turn = this.#turn;
     const bitmap = await createImageBitmap(file, { colorSpaceConversion: "none", premultiplyAlpha: "none" });
+    if (turn !== this.#turn) return bitmap.close();
     const { height, width } = this.#shape;
     const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
     context.imageSmoothingQuality = "high";
     context.drawImage(bitmap, 0, 0, width, height);
     bitmap.close();
-    this.clear();
     this.#picture = context.getImageData(0, 0, width, height);
     this.#isEmpty = false;
     this.#ink.imageSmoothingEnabled = false;
