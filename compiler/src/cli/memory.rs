@@ -15,7 +15,7 @@ const BYTES_PER_MODEL_BYTE: u64 = 160;
 pub(super) fn check(models: &[PathBuf]) -> Result<(), Diagnostic> {
     let model_bytes: u64 = models.iter().filter_map(|path| path.metadata().ok()).map(|m| m.len()).sum();
     let needed = BASE_BYTES + BYTES_PER_MODEL_BYTE.saturating_mul(model_bytes);
-    let mapped = needed.saturating_add(thread_bytes(default_threads()));
+    let mapped = needed.saturating_add(thread_bytes(default_threads().saturating_add(1)));
     let short =
         |left: Option<u64>, needed: u64| left.filter(|&left| left < needed).map(|left| (left, needed));
     match short(limit_bytes(), needed).or_else(|| short(address_space_left(), mapped)) {

@@ -47,6 +47,7 @@ pub fn input(error: &InputErrorKind) -> &'static str {
             "give PNG, JPEG, BMP, WebP, TIFF, .npy, .npz, .csv, CIFAR-10 .bin or idx (each may be gzipped), with the usual ending"
         }
         InputErrorKind::Compressed { .. } => "unpack it first",
+        InputErrorKind::Archive { .. } => "unpack it, and give the folder",
         InputErrorKind::Damaged { .. } => "write the file again",
         InputErrorKind::WrongShape { .. } => {
             "resize, crop or convert the input as the images were on which the model was trained"

@@ -13,7 +13,9 @@ const THREAD_BYTES: u64 = 64 << 20;
 pub fn budget(asked: Option<u64>, n_threads: usize) -> u64 {
     let part = |bytes: u64| (bytes as f64 * DEFAULT_PART) as u64;
     let available = || available_bytes().map_or(u64::MAX, part);
-    let limit = limit_bytes().map_or(u64::MAX, |left| part(left.saturating_sub(thread_bytes(n_threads))));
+    // The main thread and those that watch come besides.
+    let reserved = thread_bytes(n_threads.saturating_add(2));
+    let limit = limit_bytes().map_or(u64::MAX, |left| part(left.saturating_sub(reserved)));
     asked.unwrap_or_else(available).min(limit)
 }
 
@@ -29,8 +31,7 @@ pub fn default_threads() -> usize {
 
 /// Address space that `n_threads` threads take whatever they do.
 pub fn thread_bytes(n_threads: usize) -> u64 {
-    // The main thread and those that watch come besides.
-    (n_threads as u64).saturating_add(2).saturating_mul(THREAD_BYTES)
+    (n_threads as u64).saturating_mul(THREAD_BYTES)
 }
 
 /// Largest resident set of this process so far, in bytes.

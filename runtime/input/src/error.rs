@@ -47,6 +47,12 @@ pub enum InputErrorKind {
         /// Program that unpacks it.
         tool: &'static str,
     },
+    /// An archive of files that are no arrays.
+    #[error("a {tool} archive without arrays of NumPy")]
+    Archive {
+        /// Program that unpacks it.
+        tool: &'static str,
+    },
     /// The file breaks its format's rules.
     #[error("damaged {format} file: {reason}")]
     Damaged {

@@ -124,6 +124,7 @@ pub fn decode_fitted(
         [0xfd, b'7', b'z', b'X', b'Z', ..] => Err(InputErrorKind::Compressed { tool: "xz" }),
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => numpy::decode_npy(data, shape),
         [b'P', b'K', 3 | 5, ..] => numpy::decode_npz(data, shape),
+        _ if data.get(257..262) == Some(b"ustar") => Err(InputErrorKind::Archive { tool: "tar" }),
         _ if picture::is_picture(data) => picture::decode(data, shape, fit),
         [0, 0, 8, 1..=4, ..] => dataset::decode_idx(data, shape),
         _ if has_extension(path, &["bin"]) => dataset::decode_cifar(data, shape),

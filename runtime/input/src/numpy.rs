@@ -51,7 +51,7 @@ fn arranged(dims: &[usize], values: Values, shape: ImageShape) -> Result<Samples
 /// Arrays that are not used are not unpacked beyond their headers.
 pub(crate) fn decode_npz(data: &[u8], shape: ImageShape) -> Result<Samples, InputErrorKind> {
     let mut archive = Archive::open(data)?;
-    let mut samples = Err(InputErrorKind::WrongShape { found: "no array".to_owned(), wanted: shape });
+    let mut samples = Err(InputErrorKind::Archive { tool: "zip" });
     let mut labels = None;
     for file in archive.files() {
         if is_label_name(file.name) {

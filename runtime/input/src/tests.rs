@@ -240,6 +240,15 @@ fn npz_gives_samples_and_labels() {
 }
 
 #[test]
+fn archives_of_pictures_are_to_be_unpacked() {
+    check_error(&archive(&[("a.png", b"no array")], true), "a.zip", SHAPE, "a zip archive without arrays");
+    let mut tar = vec![0; 1024];
+    tar[257..262].copy_from_slice(b"ustar");
+    check_error(&tar, "a.tar", SHAPE, "a tar archive");
+    check_error(&gzip(&tar), "a.tgz", SHAPE, "a tar archive");
+}
+
+#[test]
 fn npz_of_stored_files_is_read_and_strangers_are_passed_over() {
     let values: Vec<u8> = (0..24).collect();
     let strings = b"\x93NUMPY\x01\x00\x3a\x00{'descr': '<U3', 'fortran_order': False, 'shape': (2,), }  \n";

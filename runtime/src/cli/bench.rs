@@ -109,13 +109,18 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
 fn check_batch(program: &CheckedProgram, batch: usize, budget: u64) -> Result<(), CliError> {
     let Memory { keys, working } = Memory::of(program);
     let memory = Memory { keys, working: working.saturating_mul(batch as u64) };
-    match memory.spare(budget) {
-        Some(_) => Ok(()),
-        None => {
-            let Memory { keys, working } = memory;
-            Err(VmError::TooLittleMemory { needed: memory.needed(), keys, working, budget }.into())
-        }
+    if memory.spare(budget).is_some() {
+        return Ok(());
     }
+    let needed = memory.needed();
+    let fits = (1..batch as u64).rev().find(|&n| {
+        let part = Memory { keys, working: working.saturating_mul(n) };
+        part.spare(budget).is_some()
+    });
+    Err(match fits {
+        Some(fits) => CliError::Batch { batch, fits, needed, budget },
+        None => VmError::TooLittleMemory { needed, keys, working: memory.working, budget }.into(),
+    })
 }
 
 /// Time of one layer: what the compiler expects of all threads together, and the last run.

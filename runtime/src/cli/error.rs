@@ -131,6 +131,18 @@ pub enum CliError {
     /// Standard output is gone.
     #[error("cannot write the result")]
     Output(#[from] std::io::Error),
+    /// A batch for which the memory is too little, where it is enough for fewer.
+    #[error("{batch} inputs at once need {} of memory, but {} is allowed: it is enough for {fits}", show_bytes(*needed), show_bytes(*budget))]
+    Batch {
+        /// Inputs that were asked for.
+        batch: usize,
+        /// Inputs that fit.
+        fits: u64,
+        /// Bytes that all of them take.
+        needed: u64,
+        /// Bytes that are allowed.
+        budget: u64,
+    },
     /// The threads cannot be started.
     #[error("cannot start the threads: {0}")]
     Threads(String),
@@ -186,6 +198,7 @@ impl CliError {
                 "give an input like those the model was trained on; if it is one, build again with `--calibrate IMAGES` or more `--precision`"
             }
             Self::Output(_) => remedy::OUTPUT,
+            Self::Batch { .. } => "take fewer, or allow more with --memory",
             Self::Threads(_) => "ask for fewer threads, or raise the limits of this process",
         }
     }

@@ -122,7 +122,10 @@ impl Interval {
 
 impl std::fmt::Display for Interval {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "[{}, {}]", self.low, self.high)
+        // Five digits tell where a number lies; the shortest form of a rounded number has no more.
+        let rounded = |x: f64| format!("{x:.4e}").parse().unwrap_or(x);
+        let (low, high): (f64, f64) = (rounded(self.low), rounded(self.high));
+        write!(f, "[{low}, {high}]")
     }
 }
 
