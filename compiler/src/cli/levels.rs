@@ -159,7 +159,7 @@ fn cost(name: &str, imported: Imported) -> Result<ModelCost, Diagnostic> {
     Ok(ModelCost {
         log_n: program.params().log_n(),
         levels: BuildReport::new(&compiled, 0).levels,
-        estimate: Estimate::new(program),
+        estimate: Estimate::new(program).within(request.memory),
     })
 }
 

@@ -13,9 +13,9 @@ use super::units;
 /// Costs of one program.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Seconds of one core for an image, plaintexts kept.
+    /// Seconds of one core for an image, plaintexts kept as far as memory goes.
     pub core_seconds: f64,
-    /// Seconds of one core to encode the plaintexts, once.
+    /// Seconds of one core to encode the plaintexts that are kept, once.
     pub encode_core_seconds: f64,
     /// Bytes of evaluation keys that a client uploads once; half of every key is a seed.
     pub upload_once_bytes: u64,
@@ -44,6 +44,19 @@ impl Estimate {
             download_bytes: 2 * program.output_layout().n_cts() as u64 * poly(program.output_level()),
             least_memory_bytes: least,
             memory_bytes: least.saturating_add(spec.prediction.plaintext_bytes),
+        }
+    }
+
+    /// The costs on a server with so much memory: plaintexts that it cannot keep are encoded for every image.
+    #[must_use]
+    pub fn within(self, memory: u64) -> Self {
+        let plaintexts = self.memory_bytes - self.least_memory_bytes;
+        let kept = memory.saturating_sub(self.least_memory_bytes) as f64 / plaintexts.max(1) as f64;
+        let again = (1.0 - kept.min(1.0)) * self.encode_core_seconds;
+        Self {
+            core_seconds: self.core_seconds + again,
+            encode_core_seconds: self.encode_core_seconds - again,
+            ..self
         }
     }
 
@@ -121,5 +134,13 @@ mod tests {
             assert!(words.contains(part), "{words}");
         }
         assert_eq!(ESTIMATE.words(1, None).lines().count(), 4);
+    }
+
+    #[test]
+    fn what_memory_does_not_hold_is_encoded_for_every_image() {
+        let seconds = |memory: u64| [false, true].map(|first| ESTIMATE.within(memory).seconds(1, first));
+        assert_eq!(seconds(4 << 30), [7.2, 10.8]);
+        assert_eq!(seconds(2 << 30), [9.0, 10.8]);
+        assert_eq!(seconds(0), [10.8, 10.8]);
     }
 }

@@ -79,7 +79,10 @@ fn time(estimate: &Estimate, measured: Option<&Measured>) -> Figure {
         None => figure(
             "Time per image",
             units::seconds(estimate.seconds(cores, false)),
-            format!("predicted on {on}; {} the first time", units::seconds(estimate.seconds(cores, true))),
+            format!(
+                "predicted on {on}, plaintexts kept; {} the first time",
+                units::seconds(estimate.seconds(cores, true))
+            ),
         ),
     }
 }

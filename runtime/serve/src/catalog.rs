@@ -94,7 +94,7 @@ pub enum CatalogError {
     },
     /// The budget is too small.
     #[error(
-        "{} of memory are not enough: {n_workers} evaluation(s) at a time need at least {} (keys {}, working sets {}): allow more with --memory",
+        "{} of memory are not enough: an evaluation needs at least {} (keys {}, working set {}): allow more with --memory",
         show_bytes(*budget), show_bytes(*needed), show_bytes(*keys), show_bytes(*working)
     )]
     Memory {
@@ -104,10 +104,8 @@ pub enum CatalogError {
         needed: u64,
         /// Of these, keys.
         keys: u64,
-        /// Of these, working sets.
+        /// Of these, the working set.
         working: u64,
-        /// Evaluations at a time.
-        n_workers: usize,
     },
 }
 
@@ -207,18 +205,18 @@ fn overhead(memory: u64, working: u64) -> u64 {
     memory / RESERVE + working.saturating_mul(2).min(POOL_BYTES).min(memory / 4)
 }
 
-/// Bytes for plaintexts: half of what the largest evaluations leave, so that keys of other clients find room, too.
+/// Bytes for plaintexts: half of what the largest evaluations leave, so that keys of other clients find room, too. Of
+/// `n_workers` evaluations as many are counted as fit: the others wait for memory.
 fn spare(loaded: &[Loaded], memory: u64, n_workers: usize) -> Result<u64, CatalogError> {
     let largest = |of: &dyn Fn(&Loaded) -> u64| loaded.iter().map(of).max().unwrap_or(0);
-    let keys =
-        largest(&|l| key_request(&l.context, &l.program).bytes(&l.context)).saturating_mul(n_workers as u64);
-    let one = largest(&|l| l.program.peak_bytes());
-    let working = one.saturating_mul(n_workers as u64);
-    let needed = keys.saturating_add(working).saturating_add(overhead(memory, one));
-    match memory.checked_sub(needed) {
-        Some(rest) => Ok(rest / 2),
-        None => Err(CatalogError::Memory { budget: memory, needed, keys, working, n_workers }),
-    }
+    let keys = largest(&|l| key_request(&l.context, &l.program).bytes(&l.context));
+    let working = largest(&|l| l.program.peak_bytes());
+    let needed = |n: usize| {
+        let all = keys.saturating_add(working).saturating_mul(n as u64);
+        all.saturating_add(overhead(memory, working))
+    };
+    let rest = (1..=n_workers.max(1)).rev().find_map(|n| memory.checked_sub(needed(n)));
+    rest.map(|rest| rest / 2).ok_or(CatalogError::Memory { budget: memory, needed: needed(1), keys, working })
 }
 
 fn check_all(files: &[(PathBuf, Vec<u8>)], allow_insecure: bool) -> Result<Vec<Loaded>, CatalogError> {

@@ -113,7 +113,8 @@ pub(super) fn run(args: &Args, quiet: bool, by: &dyn Rehearse) -> Outcome {
         return print_json(&report);
     }
     if !quiet {
-        let costs = Estimate::new(&built.program).words(cores(), args.core_hour);
+        let costs = Estimate::new(&built.program).within(args.options.memory());
+        let costs = costs.words(cores(), args.core_hour);
         eprint!("{}{costs}{}", summary(&report, &args.output), clustering(&report));
         let is_listed = |note: &&Note| compiled.approximation.is_none() || !note.is_approximation();
         compiled.notes.iter().filter(is_listed).for_each(|note| complain(&format!("note: {note}")));

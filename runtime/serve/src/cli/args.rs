@@ -63,7 +63,7 @@ pub(super) struct ComputeArgs {
     /// Memory for plaintexts, keys and evaluations (default: what is available)
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory: Option<u64>,
-    /// Evaluations at a time; all of them share the cores (default: one per four cores)
+    /// Evaluations at a time, as far as memory goes; all of them share the cores (default: one per four cores, two at least)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
     /// Threads that compute (default: all cores)
@@ -80,7 +80,8 @@ impl ComputeArgs {
             || fhe_host::memory::limit_bytes().into_iter().chain(fhe_host::memory::available_bytes()).min();
         let memory =
             self.memory.or_else(available).ok_or("the machine does not tell its memory: give --memory")?;
-        Ok((memory, self.workers.map_or((cores / 4).max(1), usize::from)))
+        // One alone leaves gaps between its layers, and every time it ends.
+        Ok((memory, self.workers.map_or((cores / 4).max(2), usize::from)))
     }
 }
 

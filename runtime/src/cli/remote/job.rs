@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fhe_bytecode::text::harmless;
 use fhe_client::Client;
-use fhe_files::{Ciphertexts, Expected, Stored, decode_ciphertexts, encode_ciphertexts};
+use fhe_files::{Ciphertexts, Expected, Request, Stored, decode_ciphertexts, encode_ciphertexts};
 use fhe_secret::SeedSource;
 use zeroize::Zeroizing;
 
@@ -19,15 +19,19 @@ const MAX_LOOKS: u32 = 10_000;
 /// Most bytes of one event.
 const EVENT_LIMIT: usize = 64 << 10;
 
-/// The decrypted scores of one input.
-pub(super) fn evaluate(
+/// An input that the server has.
+pub(super) struct Asked {
+    job: Job,
+    request: Request,
+}
+
+/// Encrypts an input and hands it to the server, which begins when it can.
+pub(super) fn ask(
     server: &Server,
     program: &Program,
     client: &Client,
     tensor: &[f64],
-    title: &str,
-    quiet: bool,
-) -> Result<Zeroizing<Vec<f64>>, CliError> {
+) -> Result<Asked, CliError> {
     let fresh = client.encrypt(tensor, &mut SeedSource::os())?;
     let sample = fresh.into_iter().map(Stored::Seeded).collect();
     let (key_id, context) = (client.key().id(), client.context());
@@ -40,21 +44,31 @@ pub(super) fn evaluate(
         let (said, computed) = (program.input_bytes, input.len() as u64);
         return Err(RemoteError::Sizes { what: "encrypted input", said, computed }.into());
     }
-    let bar = Bar::new(title, quiet);
-    let job = server.submit(program, &hex(&key_id.0), &input)?;
+    Ok(Asked { job: server.submit(program, &hex(&key_id.0), &input)?, request })
+}
+
+/// The decrypted scores of an input.
+pub(super) fn answer(
+    server: &Server,
+    program: &Program,
+    client: &Client,
+    asked: Asked,
+    bar: &Bar,
+) -> Result<Zeroizing<Vec<f64>>, CliError> {
+    let Asked { job, request } = asked;
     let id = job.id.clone();
-    let job = follow(server, job, &bar)?;
+    let job = follow(server, job, bar)?;
     if job.state != "done" {
         let message = job.error.map_or_else(String::new, |problem| problem.message);
         let message = harmless(&message);
         return Err(RemoteError::Job { state: harmless(&job.state), message }.into());
     }
     let result = server.result(&id, program.result_bytes)?;
-    let expected = Expected::result(client.interface());
+    let (expected, context) = (Expected::result(client.interface()), client.context());
     let result = decode_ciphertexts(&result[..], result.len() as u64, context, &expected)
         .map_err(RemoteError::Result)?;
     result.check_answers(&request).map_err(RemoteError::Result)?;
-    if result.key_id != key_id {
+    if result.key_id != client.key().id() {
         return Err(RemoteError::OtherKey.into());
     }
     let [sample] = &result.samples[..] else {

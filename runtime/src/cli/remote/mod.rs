@@ -12,6 +12,7 @@ mod server;
 mod trust;
 mod upload;
 
+use std::collections::VecDeque;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use fhe_secret::{SecretKey, SeedSource};
 use serde_json::json;
 
 use super::error::CliError;
+use super::progress::Bar;
 use super::{complain, program, samples, show, sum_up};
 use crate::store;
 pub(crate) use args::Remote;
@@ -34,6 +36,8 @@ use server::{Program, Server};
 
 /// Most bytes of an interface.
 const INTERFACE_LIMIT: u64 = 64 << 20;
+/// Inputs that the server has at a time.
+const AHEAD: usize = 2;
 
 /// Runs the whole way of a client.
 pub(crate) fn remote(args: &Remote, quiet: bool) -> Result<(), CliError> {
@@ -58,9 +62,20 @@ pub(crate) fn remote(args: &Remote, quiet: bool) -> Result<(), CliError> {
         return sum_up(args.summary_format(), quiet, &words, &json!({ "key": key, "program": program.id }));
     }
     let mut scores = Vec::new();
-    for (i, input) in inputs.iter().enumerate() {
-        let title = format!("input {} of {}", i + 1, inputs.len());
-        scores.push(job::evaluate(&server, &program, &client, &input.tensor, &title, quiet)?);
+    let mut asked = VecDeque::new();
+    let mut left = inputs.iter();
+    for i in 0..inputs.len() {
+        let bar = Bar::new(&format!("input {} of {}", i + 1, inputs.len()), quiet);
+        // The server has the next input before it is done with this one.
+        for input in left.by_ref().take(AHEAD - asked.len()) {
+            asked.push_back(job::ask(&server, &program, &client, &input.tensor)?);
+        }
+        scores.extend(
+            asked
+                .pop_front()
+                .map(|asked| job::answer(&server, &program, &client, asked, &bar))
+                .transpose()?,
+        );
     }
     let shown: Vec<_> = (scores.iter().zip(&inputs))
         .map(|(raw, input)| show::Shown {
