@@ -23,7 +23,7 @@ use crate::simulate::Inputs;
 const DEGREES: [usize; 3] = [2, 4, 8];
 /// Inputs that polynomials are fitted to, and that degrees are chosen by.
 const FITTED_ON: usize = 400;
-/// Inputs that the agreement is measured on.
+/// Inputs that ranges and the agreement are measured on.
 const JUDGED_ON: usize = 1000;
 /// Numbers of a layer that a fit looks at.
 const NUMBERS: usize = 20_000;
@@ -31,8 +31,9 @@ const NUMBERS: usize = 20_000;
 const CHANGED: f64 = 0.004;
 /// Error of the scores, relative to their size, above which a higher degree is tried.
 const SCORE_ERROR: f64 = 0.04;
-/// Part of the measured range added on both sides.
-pub(crate) const MARGIN: f64 = 0.1;
+/// Part of the measured range added on both sides: what ten times as many inputs lead to stays within it, and beyond it a
+/// polynomial of degree 8 runs away.
+pub(crate) const MARGIN: f64 = 0.2;
 /// Part of the range next to an end that counts as near the edge.
 const EDGE: f64 = 0.05;
 
@@ -92,8 +93,11 @@ pub(crate) fn approximate(
 ) -> Result<Vec<(BTreeMap<String, Fitted>, Approximation)>, NoValue> {
     let network = Network::new(open);
     let n_layers = open.gaps.len();
-    let chosen = spread(inputs, FITTED_ON);
-    let exact = network.observe(&chosen, &network.exact(), NUMBERS);
+    let (judged, chosen) = (spread(inputs, JUDGED_ON), spread(inputs, FITTED_ON));
+    let mut exact = network.observe(&chosen, &network.exact(), NUMBERS);
+    // What few inputs lead to may be far beyond what the others do, and there a polynomial runs away.
+    let all = network.observe(&judged, &network.exact(), 1);
+    exact.layers.iter_mut().zip(&all.layers).for_each(|(own, all)| own.widen(&all.ranges));
     for (gap, seen) in open.gaps.iter().zip(&exact.layers) {
         let (low, high) = seen.range();
         if !seen.x.iter().all(|&x| gap.function.eval(x).is_finite()) || !gap.function.eval(low).is_finite() {
@@ -109,8 +113,7 @@ pub(crate) fn approximate(
         progress(n_layers + i, n_layers + path.len());
         let polynomials = refined(&network, &chosen, &exact.layers, degrees);
         let layers = layers(&network, &chosen, &polynomials);
-        let judged = spread(inputs, JUDGED_ON);
-        let (agreement, score_error) = agreement(&network, &judged, &polynomials);
+        let (agreement, score_error) = agreement(&all.scores, &network.scores(&judged, &polynomials));
         let samples = judged.len();
         let names = open.gaps.iter().map(|gap| gap.name.clone());
         let approximation = Approximation { layers, samples, agreement, score_error };
@@ -228,7 +231,8 @@ fn refined(
     let functions: Vec<&Function> = network.functions().collect();
     let mut polynomials: Vec<Fitted> = Vec::with_capacity(degrees.len());
     for (layer, &degree) in degrees.iter().enumerate() {
-        let seen = network.observe_layer(inputs, &polynomials, layer, NUMBERS);
+        let mut seen = network.observe_layer(inputs, &polynomials, layer, NUMBERS);
+        seen.widen(&exact[layer].ranges);
         // The model's own results, at the same places.
         let targets: Vec<f64> = exact[layer].x.iter().map(|&x| functions[layer].eval(x)).collect();
         polynomials.push(fitted(degree, &seen, &targets, |x| functions[layer].eval(x)));
@@ -264,8 +268,7 @@ fn layers(network: &Network<'_>, inputs: &[Vec<f64>], polynomials: &[Fitted]) ->
     .collect()
 }
 
-fn agreement(network: &Network<'_>, inputs: &[Vec<f64>], polynomials: &[Fitted]) -> (Option<f64>, f64) {
-    let exact = network.exact_scores(inputs);
-    let Difference { changed, error } = difference(&network.scores(inputs, polynomials), &exact);
+fn agreement(exact: &[Vec<f64>], found: &[Vec<f64>]) -> (Option<f64>, f64) {
+    let Difference { changed, error } = difference(found, exact);
     (changed.map(|share| 1.0 - share), error)
 }

@@ -65,8 +65,13 @@ impl LayerSeen {
         }
         self.x.extend(other.x);
         self.channel.extend(other.channel);
-        self.ranges.iter_mut().zip(other.ranges).for_each(|(own, other)| *own = wider(*own, other));
+        self.widen(&other.ranges);
         self
+    }
+
+    /// Ranges that hold others too.
+    pub(super) fn widen(&mut self, others: &[(f64, f64)]) {
+        self.ranges.iter_mut().zip(others).for_each(|(own, &other)| *own = wider(*own, other));
     }
 }
 
@@ -135,12 +140,6 @@ impl<'a> Network<'a> {
     /// Scores with polynomials.
     pub(super) fn scores(&self, inputs: &[Vec<f64>], polynomials: &[Fitted]) -> Vec<Vec<f64>> {
         let applied = self.replaced(polynomials);
-        inputs.par_iter().map(|input| self.run(input, &applied, usize::MAX, |_, _| {})).collect()
-    }
-
-    /// Scores of the model itself.
-    pub(super) fn exact_scores(&self, inputs: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        let applied = self.exact();
         inputs.par_iter().map(|input| self.run(input, &applied, usize::MAX, |_, _| {})).collect()
     }
 
