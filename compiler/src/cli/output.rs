@@ -7,6 +7,7 @@ use fhe_bytecode::text::{harmless_json, harmless_lines};
 use fhe_bytecode::{InputSpec, Preprocessing};
 use fhe_diagnostics::remedy;
 use fhe_host::{Content, WriteError, check_target, show_bytes, write_whole};
+use fhec_ir::Shape;
 
 use super::Outcome;
 use crate::approximate::Approximation;
@@ -123,10 +124,12 @@ pub(super) fn self_check(check: &SelfCheck) -> Vec<String> {
     lines
 }
 
-/// What becomes of pixels where neither the model nor the user tells their mean and deviation.
-pub(super) fn unknown_statistics(input: &InputSpec) -> Option<String> {
+/// What becomes of pixels where neither the model nor the user tells their mean and deviation; nothing for models whose input
+/// no picture can be.
+pub(super) fn unknown_statistics(input: &InputSpec, shape: Shape) -> Option<String> {
     let Preprocessing { mean, std } = &input.preprocessing;
-    (mean.is_empty() && std.is_empty()).then(|| {
+    let is_picture = input.ports.len() <= 1 && [1, 3].contains(&shape.c) && shape.h > 1 && shape.w > 1;
+    (is_picture && mean.is_empty() && std.is_empty()).then(|| {
         "note: the model tells no mean and deviation of its pixels: pictures are encrypted as numbers from 0 to 1; \
          give `--mean` and `--std` if it was trained on normalized ones"
             .to_owned()

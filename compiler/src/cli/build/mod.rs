@@ -121,7 +121,8 @@ pub(super) fn run(args: &Args, quiet: bool, by: &dyn Rehearse) -> Outcome {
         if let Some(found) = &compiled.approximation {
             eprint!("{}", approximation(found));
         }
-        if let Some(note) = unknown_statistics(&built.program.spec().input) {
+        let shape = compiled.graph.shape(compiled.graph.inputs()[0]);
+        if let Some(note) = unknown_statistics(&built.program.spec().input, shape) {
             complain(&note);
         }
         self_check(&compiled.check).iter().for_each(|line| complain(line));
