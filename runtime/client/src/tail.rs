@@ -67,9 +67,11 @@ pub(crate) fn outputs(interface: &Interface, decided: &[f64], resolution: &Resol
         let content = Content::Numbers { values, unit: resolution.unit(), classes: Vec::new() };
         Some(Named { name: harmless(&port.name), dims: dims(port), content })
     };
+    // What scores without digits below the noise tell of the exact ones.
+    let slack = Resolution::finest(interface).unit() / 2.0 + resolution.error();
     ports
         .filter_map(of_port)
-        .chain(output.tails.iter().filter_map(|tail| named(output, tail, decided, resolution)))
+        .chain(output.tails.iter().filter_map(|tail| named(output, tail, decided, slack)))
         .collect()
 }
 
@@ -85,11 +87,9 @@ fn scores(port: Option<&Port>, decided: &[f64]) -> Option<Vec<f64>> {
     Some((0..part.len()).map(|i| part[port.position(i)]).collect())
 }
 
-fn named(output: &OutputSpec, tail: &Tail, decided: &[f64], resolution: &Resolution) -> Option<Named> {
+fn named(output: &OutputSpec, tail: &Tail, decided: &[f64], slack: f64) -> Option<Named> {
     let scores = scores(output.ports.get(tail.port as usize), decided)?;
-    let slack = resolution.unit() / 2.0 + resolution.error();
-    let rounded = scores.iter().map(|&score| Span::around(resolution.round(score), slack)).collect();
-    let spans = run(&tail.steps, rounded);
+    let spans = run(&tail.steps, scores.iter().map(|&score| Span::around(score, slack)).collect());
     let class = |index: f64| {
         let name = tail.classes.iter().enumerate().find(|(i, _)| *i as f64 == index);
         name.map_or_else(|| index.to_string(), |(_, name)| harmless(name))
@@ -97,9 +97,7 @@ fn named(output: &OutputSpec, tail: &Tail, decided: &[f64], resolution: &Resolut
     let content = match tail.gives_classes() {
         true => {
             let is_undecided = spans.iter().any(|span| span.low != span.high);
-            let exact = scores.iter().map(|&score| Span::around(score, 0.0)).collect();
-            let found = if spans.len() == 1 { run(&tail.steps, exact) } else { spans };
-            Content::Classes { names: found.iter().map(|span| class(span.value)).collect(), is_undecided }
+            Content::Classes { names: spans.iter().map(|span| class(span.value)).collect(), is_undecided }
         }
         false => {
             let slack = spans.iter().map(Span::slack).fold(0.0, f64::max);
