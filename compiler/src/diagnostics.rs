@@ -40,8 +40,18 @@ impl Words for Diagnostic {
             }
             ImportError::Refused(refusals) => {
                 let mut found = Diagnostic::new(Kind::Cannot, about(refusals.to_string()));
-                found.places = grouped(&refusals.0);
-                found
+                found.places = grouped(&refusals.nodes);
+                match &refusals.spared[..] {
+                    [] => found,
+                    outputs => {
+                        let options: Vec<String> =
+                            outputs.iter().map(|name| format!("`--model-output {name}`")).collect();
+                        found.with_help(format!(
+                            "{} leaves away the outputs that need what is refused",
+                            options.join(" ")
+                        ))
+                    }
+                }
             }
             ImportError::NoSuchOutput { .. } => Diagnostic::new(Kind::Usage, about(error.to_string()))
                 .with_help("name one of its outputs, or leave `--model-output` away for all of them"),
@@ -188,21 +198,23 @@ mod tests {
             reason: Reason::Activation("ReLU"),
         };
         let pool = Refusal { op: "MaxPool".into(), reason: Reason::MaxPool, ..relu(9) };
-        let refusals = vec![relu(1), relu(2), pool, relu(3)];
-        let found = Diagnostic::import("m.onnx", &ImportError::Refused(Refusals(refusals)));
+        let (refusals, spared) = (vec![relu(1), relu(2), pool, relu(3)], vec!["label".into()]);
+        let found = Diagnostic::import("m.onnx", &ImportError::Refused(Refusals { nodes: refusals, spared }));
         let places: Vec<&str> = found.places.iter().map(|p| p.at.as_str()).collect();
         assert_eq!(places, ["3 nodes (Relu): /relu1, /relu2, /relu3", "/relu9 (MaxPool, [1, 9, 8, 8])"]);
         assert!(found.what.contains("4 nodes"), "{}", found.what);
+        assert!(found.to_string().contains("`--model-output label` leaves away"), "{found}");
     }
 
     #[test]
     fn refusals_name_every_node_with_reason_and_remedy() {
         let refusal =
             |node: &str, op: &str, shape, reason| Refusal { node: node.into(), op: op.into(), shape, reason };
-        let error = ImportError::Refused(Refusals(vec![
+        let nodes = vec![
             refusal("/relu", "Relu", Some(vec![1, 4, 8, 8]), Reason::Activation("ReLU")),
             refusal("/pool", "MaxPool", None, Reason::MaxPool),
-        ]));
+        ];
+        let error = ImportError::Refused(Refusals { nodes, spared: Vec::new() });
         insta::assert_snapshot!(Diagnostic::import("m.onnx", &error), @r"
         error: m.onnx: 2 nodes of the model cannot be evaluated on encrypted data
           at /relu (Relu, [1, 4, 8, 8])

@@ -19,6 +19,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import ElasticNet, LinearRegression, LogisticRegression, Perceptron, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -86,7 +87,8 @@ def main():
     export("skl-sgd", "StandardScaler, SGDClassifier (hinge), two classes", make_pipeline(StandardScaler(), SGDClassifier(random_state=1)), cancer, cancer_y, probabilities=False)
     export("skl-perceptron", "Perceptron, three classes", make_pipeline(StandardScaler(), Perceptron()), x, y, probabilities=False)
     export("skl-poly-10", "PolynomialFeatures of degree 2 on ten features, ElasticNet", make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False), ElasticNet(alpha=0.1)), diabetes, target)
-    export("skl-normalizer", "Normalizer, LogisticRegression", make_pipeline(Normalizer(), LogisticRegression()), x, y, expect="refused", because="statistics", remedy="use StandardScaler or MinMaxScaler")
+    export("skl-naive-bayes", "GaussianNB, three classes", GaussianNB(), x, y, probabilities=False, build=["--model-output=output_label"])
+    export("skl-normalizer", "Normalizer, LogisticRegression", make_pipeline(Normalizer(), LogisticRegression()), x, y, expect="refused", because="norm of the row", remedy="use StandardScaler or MinMaxScaler")
     export("skl-forest", "RandomForestClassifier", RandomForestClassifier(3, max_depth=2), x, y, expect="refused", because="a decision tree compares", remedy=LINEAR)
     export("skl-svc-rbf", "SVC, RBF kernel", SVC(), x, two, expect="refused", because="a kernel of exponentials", remedy="use a polynomial or linear kernel")
     export("skl-neighbors", "KNeighborsClassifier", KNeighborsClassifier(), x[::10], y[::10], expect="refused", because="compares encrypted values", remedy=LINEAR)

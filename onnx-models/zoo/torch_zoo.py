@@ -149,6 +149,32 @@ def quantized(name, what, model, shape, **card):
     write(name, "PyTorch, onnxruntime.quantization", what, {"x": torch.randn(SAMPLES, *shape).numpy()}, {}, **card)
 
 
+def integer_weights(name, what, model, shape):
+    """The model with its matrices as bytes, and a scale for every row of them."""
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        return
+    import onnxruntime
+    from onnx import helper, numpy_helper
+
+    path = HERE / f"{name}.onnx"
+    torch.manual_seed(sum(map(ord, name)))
+    torch.onnx.export(model.eval(), torch.randn(1, *shape), path, dynamo=False, opset_version=17, input_names=["x"], output_names=["y"])
+    proto = onnx.load(path)
+    for tensor in [t for t in proto.graph.initializer if len(t.dims) == 2]:
+        values = numpy_helper.to_array(tensor)
+        scale = abs(values).max(1) / 127
+        kept = [numpy_helper.from_array(a, f"{tensor.name}.{key}") for key, a in (("bytes", (values / scale[:, None]).round().astype("int8")), ("scale", scale))]
+        proto.graph.node.insert(0, helper.make_node("DequantizeLinear", [k.name for k in kept], [tensor.name], axis=0))
+        proto.graph.initializer.remove(tensor)
+        proto.graph.initializer.extend(kept)
+    onnx.save(proto, path)
+    shrink(path)
+    x = torch.randn(SAMPLES, *shape).numpy()
+    session = onnxruntime.InferenceSession(str(path))
+    answers = [session.run(None, {"x": x[i : i + 1]})[0][0] for i in range(SAMPLES)]
+    write(name, "PyTorch, TorchScript exporter", what, {"x": x}, {"y": answers})
+
+
 def main():
     image = (1, 8, 8)
     export("pt-cnn", "CNN with batch normalization, quadratic activation, average pool", cnn(Square), image)
@@ -177,6 +203,9 @@ def main():
     export("pt-matmul", "MatMul along rows", Fn(lambda m, x: m.b(torch.flatten(x @ m.w, 1)), b=nn.Linear(24, 2), w=nn.Parameter(torch.randn(8, 3) / 3)), image)
     export("pt-tile-expand", "Expand and Tile", Fn(lambda m, x: m.b(torch.cat([m.a(x).repeat(1, 2), m.c(x).expand(-1, 4)], 1)), a=nn.Linear(6, 2), c=nn.Linear(6, 1), b=nn.Linear(8, 2)), (6,))
     export("pt-where-constant", "Where and a mask of constants", Fn(lambda m, x: m.b(x * torch.where(m.mask > 0, 1.0, 0.5)), mask=nn.Parameter(torch.tensor([1., -1, 1, -1, 1, 1])), b=nn.Linear(6, 2)), (6,))
+    export("pt-where", "Where between two values, by a condition that is a constant", Fn(lambda m, x: m.b(torch.flatten(torch.where(m.mask > 0, h := m.a(x), h * h), 1)), a=nn.Conv2d(1, 2, 3), mask=nn.Parameter(torch.linspace(-1, 1, 36).reshape(6, 6).T), b=nn.Linear(72, 2)), image)
+    export("pt-cumsum", "CumSum along a sequence", Fn(lambda m, x: m.b(torch.flatten(m.a(x).cumsum(2), 1)), a=nn.Conv1d(2, 3, 3), b=nn.Linear(18, 2)), (2, 8))
+    integer_weights("pt-int8-weights", "weights in integers (DequantizeLinear of constants)", nn.Sequential(nn.Linear(6, 4), Square(), nn.Linear(4, 2)), (6,))
     export("pt-cubic", "activation of degree 3", nn.Sequential(nn.Linear(6, 5), Fn(lambda m, x: x + 0.1 * x**3), nn.Linear(5, 2)), (6,))
     export("pt-product", "product of two branches", Fn(lambda m, x: m.c(m.a(x) * m.b(x)), a=nn.Linear(6, 4), b=nn.Linear(6, 4), c=nn.Linear(4, 2)), (6,))
     export("pt-two-outputs", "two outputs", Fn(lambda m, x: (m.a(h := m.act(m.body(x))), m.b(h)), body=nn.Linear(6, 5), act=Square(), a=nn.Linear(5, 3), b=nn.Linear(5, 1)), (6,), outputs=("class_scores", "value"))

@@ -387,7 +387,7 @@ fn unusable_layers_are_refused_with_reasons() {
                 w.node("Pow", &[&x, &e])
             }),
         ),
-        ("has no encrypted form", vector(4, |w, x| w.node("CumSum", &[&x]))),
+        ("has no encrypted form", vector(4, |w, x| w.node("Det", &[&x]))),
         (
             "pads by `wrap`",
             image([1, 3, 3], |w, x| {
@@ -458,4 +458,42 @@ fn every_offending_node_is_in_one_report() {
             ("Tanh".into(), None, Reason::Function("a hyperbolic tangent")),
         ]
     );
+}
+
+#[test]
+fn weights_that_are_kept_as_integers_agree_with_tract() {
+    let cases: [(&str, &[f32], &[i64], &[(&str, Attr)]); 3] = [
+        ("one scale", &[0.25], &[3], &[]),
+        ("a scale for every row", &[0.25, 0.5, -0.125], &[0, 3, -4], &[("axis", Attr::Int(0))]),
+        ("a scale for every column", &[0.25, 0.5], &[1, -2], &[("axis", Attr::Int(-1))]),
+    ];
+    for (what, scales, zeros, attrs) in cases {
+        let bytes = vector(3, |w, x| {
+            let bytes = |w: &mut OnnxWriter, name: &str, values: &[i64], dims: &[i64]| {
+                let (values, dims) = (w.ints(name, values), w.ints(&format!("{name}-dims"), dims));
+                let shaped = w.node("Reshape", &[&values, &dims]);
+                w.node_with("Cast", &[&shaped], &[("to", Attr::Int(3))])
+            };
+            let one = scales.len() == 1;
+            let weight = bytes(w, "w", &[7, -3, 0, 120, -128, 5], &[3, 2]);
+            let zero = bytes(w, "z", zeros, if one { &[] } else { &[-1] });
+            let scale = match one {
+                true => w.scalar(scales[0]),
+                false => w.tensor("s", &[scales.len()], scales),
+            };
+            let weight = w.node_with("DequantizeLinear", &[&weight, &scale, &zero], attrs);
+            w.node("MatMul", &[&x, &weight])
+        });
+        check(what, bytes);
+    }
+}
+
+#[test]
+fn the_larger_of_two_numbers_is_refused_with_a_way_out() {
+    let bytes = vector(3, |w, x| {
+        let zero = w.scalar(0.0);
+        w.node("Max", &[&x, &zero])
+    });
+    let reason = &refused(bytes)[0].reason;
+    assert!(reason.help().contains("--approximate"), "{}", reason.help());
 }

@@ -284,6 +284,60 @@ fn constants_are_tiled_and_chosen() {
 }
 
 #[test]
+fn a_constant_condition_chooses_between_values() {
+    let condition = |w: &mut OnnxWriter, dims: &[i64]| {
+        let (one, two) = (w.ints("one", &[1, 2, 1]), w.ints("two", &[2, 2, 1]));
+        let equal = w.node("Equal", &[&one, &two]);
+        let dims = w.ints("dims", dims);
+        w.node("Reshape", &[&equal, &dims])
+    };
+    for dims in [[3, 1, 1], [1, 3, 1], [1, 1, 3]] {
+        check_node(&format!("a value or a constant by {dims:?}"), &[3, 3, 3], |w, x| {
+            let condition = condition(w, &dims);
+            w.tensor("c", &[3, 1], &ramp(3));
+            w.node("Where", &[&condition, x, "c"])
+        });
+        check_node(&format!("a constant or a value by {dims:?}"), &[3, 3, 3], |w, x| {
+            let condition = condition(w, &dims);
+            let c = w.scalar(0.5);
+            w.node("Where", &[&condition, &c, x])
+        });
+        check_node(&format!("one of two values by {dims:?}"), &[3, 3, 3], |w, x| {
+            let condition = condition(w, &dims);
+            let square = w.node("Mul", &[x, x]);
+            w.node("Where", &[&condition, x, &square])
+        });
+    }
+}
+
+#[test]
+fn constants_that_are_larger_than_a_value_repeat_it() {
+    for op in ["Add", "Sub", "Mul", "Div"] {
+        check_node(&format!("{op} of a row and a matrix of constants"), &[1, 4], |w, x| {
+            w.tensor("c", &[3, 4], &ramp(12).iter().map(|v| v + 3.0).collect::<Vec<f32>>());
+            w.node(op, &[x, "c"])
+        });
+        check_node(&format!("{op} of a constant image and one number per channel"), &[2, 1, 1], |w, x| {
+            w.tensor("c", &[2, 3, 3], &ramp(18).iter().map(|v| v + 3.0).collect::<Vec<f32>>());
+            w.node(if op == "Div" { "Mul" } else { op }, &["c", x])
+        });
+    }
+}
+
+#[test]
+fn cumulative_sums() {
+    for (axis, exclusive, reverse) in [(1, 0, 0), (2, 1, 0), (3, 0, 1), (-1, 1, 1)] {
+        let what = format!("CumSum of axis {axis}, exclusive {exclusive}, reverse {reverse}");
+        check_node(&what, &[2, 3, 4], |w, x| {
+            let (at, scalar) = (w.ints("axis", &[axis]), w.ints("scalar", &[]));
+            let at = w.node("Reshape", &[&at, &scalar]);
+            let attrs = [("exclusive", Attr::Int(exclusive)), ("reverse", Attr::Int(reverse))];
+            w.node_with("CumSum", &[x, &at], &attrs)
+        });
+    }
+}
+
+#[test]
 fn a_map_that_would_be_too_large_says_so() {
     let bytes =
         model(&[64, 16, 16], |w, x| w.node_with("DepthToSpace", &[&x], &[("blocksize", Attr::Int(2))]));

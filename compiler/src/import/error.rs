@@ -97,7 +97,12 @@ pub enum Malformed {
 
 /// Every node that cannot be encrypted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refusals(pub Vec<Refusal>);
+pub struct Refusals {
+    /// The nodes.
+    pub nodes: Vec<Refusal>,
+    /// Outputs of the model that need none of them.
+    pub spared: Vec<String>,
+}
 
 /// One node that cannot be encrypted.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +119,7 @@ pub struct Refusal {
 
 impl fmt::Display for Refusals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.len() {
+        match self.nodes.len() {
             1 => f.write_str("1 node of the model cannot be evaluated on encrypted data"),
             n => write!(f, "{n} nodes of the model cannot be evaluated on encrypted data"),
         }

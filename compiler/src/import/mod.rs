@@ -196,7 +196,8 @@ pub(crate) fn import(
     model.keep(&options.outputs).map_err(|name| ImportError::NoSuchOutput { name, has })?;
     let translated = translate::translate(&model, budget, options)?;
     if !translated.refusals.is_empty() {
-        return Err(ImportError::Refused(Refusals(translated.refusals)));
+        let spared = model.outputs_without(|node| translated.refusals.iter().any(|r| r.node == node.name));
+        return Err(ImportError::Refused(Refusals { nodes: translated.refusals, spared }));
     }
     let graph = translated.graph;
     if graph.outputs().is_empty() {

@@ -147,6 +147,17 @@ impl Model {
         }
         Ok(())
     }
+
+    /// Outputs that none of some nodes is needed for.
+    pub(super) fn outputs_without(&self, is_in: impl Fn(&Node) -> bool) -> Vec<String> {
+        let mut depends: HashSet<&str> = HashSet::new();
+        for node in &self.nodes {
+            if is_in(node) || node.inputs.iter().any(|input| depends.contains(input.as_str())) {
+                depends.extend(node.outputs.iter().map(String::as_str));
+            }
+        }
+        self.outputs.iter().filter(|output| !depends.contains(output.as_str())).cloned().collect()
+    }
 }
 
 /// Operands first; nodes that are ready keep the order of the file.

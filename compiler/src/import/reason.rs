@@ -88,9 +88,15 @@ pub enum Reason {
     /// A normalization by statistics of the value itself.
     #[error("it divides by statistics of the encrypted value")]
     Statistics,
+    /// A division of every row by its length.
+    #[error("it divides every row by a norm of the row")]
+    RowNorm,
     /// Batch normalization that computes its statistics.
     #[error("it computes its statistics from the batch")]
     TrainingMode,
+    /// The larger or smaller of two numbers.
+    #[error("the larger or smaller of two numbers is not a polynomial")]
+    Maximum,
     /// A comparison.
     #[error("it compares encrypted values")]
     Comparison,
@@ -122,6 +128,9 @@ impl Reason {
                 "add `--approximate --calibrate IMAGES` if it is an activation, or retrain with a polynomial in its place"
             }
             Self::MaxPool => "use average pooling and retrain; the two agree on where a feature is",
+            Self::Maximum => {
+                "add `--approximate --calibrate IMAGES` if one of the two is a constant, or use their mean and retrain"
+            }
             Self::InnerSoftmax => "end the exported model before it and let the client apply it",
             Self::Clip { min, .. } if *min == 0.0 => {
                 "add `--approximate --calibrate IMAGES`, which fits a polynomial, or keep values in range by training"
@@ -153,9 +162,12 @@ impl Reason {
             Self::TooManyConstants => "fold constants before exporting, so that the file holds them",
             Self::TooLarge => "use a smaller input or fewer channels",
             Self::Statistics => "use batch normalization, whose statistics are constants after training",
+            Self::RowNorm => {
+                "use StandardScaler or MinMaxScaler, whose statistics are constants after training"
+            }
             Self::TrainingMode => "export the model in inference mode",
             Self::Comparison => {
-                "leave the outputs that need it to the client: `--model-output NAME` computes the others alone"
+                "use sums, products and conditions that are constants in its place, and retrain"
             }
             Self::Learned(_) => {
                 "use a linear model, PolynomialFeatures before one, an SVM with a polynomial kernel, or an MLP"

@@ -13,7 +13,7 @@ pub(crate) fn accepted(bytes: Vec<u8>) -> Imported {
 /// Imports a model that must be refused and returns the reasons.
 pub(crate) fn refused(bytes: Vec<u8>) -> Vec<Refusal> {
     match import_bytes(bytes, &ImportOptions::default()) {
-        Err(ImportError::Refused(refusals)) => refusals.0,
+        Err(ImportError::Refused(refusals)) => refusals.nodes,
         other => panic!("expected refusals, not {other:?}"),
     }
 }

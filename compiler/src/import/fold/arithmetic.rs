@@ -82,6 +82,42 @@ pub(super) fn choose(
     Ok(Constant::f64(dims, values))
 }
 
+/// Weights that a file keeps as integers: what is above the zero point, times a scale; one of both for all, or for every index
+/// of an axis.
+pub(super) fn dequantize(
+    node: &Node,
+    operands: &[Option<Constant>],
+    budget: &mut Budget,
+) -> Result<Constant, OpError> {
+    let [Some(x), Some(scale), rest @ ..] = operands else {
+        return Err(node.malformed("needs integers and a scale").into());
+    };
+    if node.int("block_size", 0)? != 0 {
+        return Err(Reason::Quantized.into());
+    }
+    let n = budget.take(node, &x.dims)?;
+    let foreign = || node.malformed("has scales that do not belong to its integers");
+    let (extent, inner) = match scale.len() {
+        1 => (1, n.max(1)),
+        n_scales => {
+            let axis = super::super::ops::axis(node, node.int("axis", 1)?, x.dims.len())?;
+            if x.dims[axis] != n_scales {
+                return Err(foreign().into());
+            }
+            (n_scales.max(1), x.dims[axis + 1..].iter().product::<usize>().max(1))
+        }
+    };
+    let zero = rest.first().and_then(Option::as_ref);
+    if zero.is_some_and(|zero| zero.len() != scale.len()) {
+        return Err(foreign().into());
+    }
+    let value = |i: usize| {
+        let of = i / inner % extent;
+        (x.get(i) - zero.map_or(0.0, |zero| zero.get(of))) * scale.get(of)
+    };
+    Ok(Constant::f64(x.dims.clone(), (0..n).map(value).collect()))
+}
+
 /// Comparisons, whose results are zeros and ones.
 pub(super) fn compare(
     node: &Node,

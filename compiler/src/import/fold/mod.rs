@@ -42,6 +42,8 @@ pub(super) fn fold(
         "Gather" => layout::gather(node, first()?, operand(1), budget)?,
         "Expand" => layout::expand(node, first()?, operand(1), budget)?,
         "Tile" => layout::tile(node, first()?, operand(1), budget)?,
+        "DequantizeLinear" => arithmetic::dequantize(node, operands, budget)?,
+        "QuantizeLinear" | "DynamicQuantizeLinear" => return Err(Reason::Quantized.into()),
         "Where" => arithmetic::choose(node, operands, budget)?,
         "Equal" | "Greater" | "Less" | "Not" => arithmetic::compare(node, operands, budget)?,
         "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Min" | "Max" | "Sum" => {

@@ -118,13 +118,18 @@ fn binary(
     Ok(Value::Encrypted(value))
 }
 
-fn with_constant(
+/// x with a constant added, taken away, multiplied or divided by.
+pub(super) fn with_constant(
     cx: &mut Translator<'_>,
     node: &Node,
     op: &str,
     x: Encrypted,
     constant: &Constant,
 ) -> Result<Encrypted, OpError> {
+    let x = match broadcast_dims(x.view.dims(), &constant.dims) {
+        Some(dims) if dims.iter().product::<usize>() > x.view.shape().len() => expanded(cx, node, x, &dims)?,
+        _ => x,
+    };
     let (mut x, mut coefficient) = broadcast(cx, node, x, constant)?;
     let multiplies = matches!(op, "Mul" | "Div");
     if multiplies && matches!(coefficient, Coefficient::Full(_)) && x.view.is_flat() {

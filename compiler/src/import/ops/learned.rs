@@ -87,7 +87,7 @@ pub(super) fn numbers(node: &Node, name: &str) -> Result<Vec<f64>, OpError> {
 /// Why an operator of `ai.onnx.ml` has no encrypted form.
 pub(super) fn refusal(op: &str) -> Reason {
     match op {
-        "Normalizer" => Reason::Statistics,
+        "Normalizer" => Reason::RowNorm,
         "TreeEnsembleClassifier" | "TreeEnsembleRegressor" | "TreeEnsemble" => {
             Reason::Learned("a decision tree compares")
         }

@@ -3,6 +3,7 @@
 mod activation;
 mod arithmetic;
 mod channels;
+mod choose;
 mod contract;
 mod conv;
 mod dense;
@@ -65,6 +66,8 @@ pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Valu
         "AveragePool" => pool::average(cx, node).map(one),
         "GlobalAveragePool" => pool::global_average(cx, node).map(one),
         "ReduceMean" | "ReduceSum" => pool::reduce(cx, node).map(one),
+        "CumSum" => pool::cumulative(cx, node).map(one),
+        "Where" => choose::choose(cx, node).map(one),
         "ReduceProd" => products::reduce(cx, node).map(one),
         "MaxPool" | "GlobalMaxPool" => pool::refuse_maximum(cx, node).map(one),
         "Add" | "Sub" | "Mul" | "Div" | "Sum" | "Mean" => arithmetic::combine(cx, node).map(one),
@@ -133,9 +136,10 @@ fn unsupported(node: &Node) -> Reason {
         | "LRN"
         | "LpNormalization"
         | "MeanVarianceNormalization" => Reason::Statistics,
-        "Max" | "Min" | "ReduceMax" | "ReduceMin" => Reason::MaxPool,
+        "Max" | "Min" => Reason::Maximum,
+        "ReduceMax" | "ReduceMin" => Reason::MaxPool,
         "Sign" | "Floor" | "Ceil" | "Round" | "Reciprocal" => Reason::Function("this function"),
-        "Less" | "LessOrEqual" | "Greater" | "GreaterOrEqual" | "Equal" | "Not" | "And" | "Or" | "Where" => {
+        "Less" | "LessOrEqual" | "Greater" | "GreaterOrEqual" | "Equal" | "Not" | "And" | "Or" => {
             Reason::Comparison
         }
         _ => match Kind::of(node, &HashMap::new()) {

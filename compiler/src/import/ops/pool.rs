@@ -115,6 +115,32 @@ fn summed(
     map.apply(cx, node, x, None)
 }
 
+/// CumSum: sums of everything up to an index along one dimension.
+pub(super) fn cumulative(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let x = cx.encrypted(node, 0)?;
+    let own = x.view.dims().to_vec();
+    let axis = match cx.ints(node, "axis", 1)?.as_deref() {
+        Some(&[axis]) => super::axis(node, axis, own.len())?,
+        _ => return Err(node.malformed("has no single axis").into()),
+    };
+    let (is_exclusive, is_reverse) = (node.int("exclusive", 0)? != 0, node.int("reverse", 0)? != 0);
+    let counts = |from: usize, to: usize| match (from == to, is_reverse) {
+        (true, _) => !is_exclusive,
+        (false, true) => from > to,
+        (false, false) => from < to,
+    };
+    let mut map = LinearMap::new(cx, node, &x, own.clone())?;
+    for out in 0..map.n_out() {
+        let mut index = unflatten(out, &own);
+        let to = index[axis];
+        for from in (0..own[axis]).filter(|&from| counts(from, to)) {
+            index[axis] = from;
+            map.add(out, flatten(&index, &own), 1.0);
+        }
+    }
+    map.apply(cx, node, &x, None)
+}
+
 fn reduced(
     cx: &mut Translator<'_>,
     node: &Node,

@@ -56,9 +56,8 @@ pub(super) fn classifier(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Val
     let decisions = linear(cx, node, &kernels, &weight, Some(&bias), vec![1, n_pairs])?;
     let has_probabilities = node.floats("prob_a")?.is_some_and(|a| !a.is_empty());
     if has_probabilities || node.text("post_transform", "NONE")? != "NONE" {
-        return Err(
-            Reason::Learned("the probabilities of a support vector machine couple its classes,").into()
-        );
+        let setting = "it makes probabilities of its decisions, which `SVC(probability=False)` does not";
+        return Err(Reason::Attribute(setting.to_owned()).into());
     }
     if k == 2 {
         // Two classes have one decision and a score for each of them.
