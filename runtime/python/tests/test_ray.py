@@ -21,6 +21,8 @@ PORT = 18123
 @pytest.fixture(scope="module")
 def address(program, tmp_path_factory):
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_MODE="disabled", RAY_DEDUP_LOGS="0")
+    # On a busy machine workers of Ray's own niceness, 15, do not get to start within the five seconds after which Ray kills them.
+    os.environ.update(RAY_worker_niceness="0", RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S="50")
     ray = pytest.importorskip("ray")
     from ray import serve
 
@@ -90,23 +92,25 @@ def test_jobs_survive_a_killed_evaluator(address, program, client, pictures):
     [one.send_keys() for one in services]
     before = evaluators()
     assert len(before) == 2, before
-    expected = program.predict(pictures).argmax(axis=1)
-    right: list[bool] = []
+    expected = program.predict(pictures)
+    errors: list[float] = []
 
-    def work(one: fhec.Service) -> None:
-        for _ in range(3):
-            right.extend((one.predict(pictures).argmax(axis=1) == expected).tolist())
+    def work(own: fhec.Client, one: fhec.Service) -> None:
+        for picture, exact in 3 * list(zip(pictures, expected)):
+            request = own.encrypt(picture)
+            scores = own.decrypt(one.run(request), request=request, raw=True)
+            errors.append(float(np.abs(scores - exact).max()))
 
-    threads = [threading.Thread(target=work, args=(one,)) for one in services]
+    threads = [threading.Thread(target=work, args=both) for both in zip(clients, services)]
     [thread.start() for thread in threads]
     time.sleep(1.0)
     os.kill(before[0], signal.SIGKILL)
     [thread.join() for thread in threads]
-    assert len(right) == 60 and all(right)
+    assert len(errors) == 60 and max(errors) < program.max_abs_error
     for _ in range(120):
         now = evaluators()
         if len(now) == 2 and before[0] not in now:
             break
         time.sleep(0.5)
     assert len(now) == 2 and before[0] not in now, (before, now)
-    assert (service.predict(pictures[:2]).argmax(axis=1) == expected[:2]).all()
+    assert (service.predict(pictures[:2]).argmax(axis=1) == expected[:2].argmax(axis=1)).all()
