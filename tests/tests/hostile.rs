@@ -8,13 +8,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::codec::{encode, encode_interface};
 use fhe_bytecode::params::primes::ntt_primes_below;
 use fhe_bytecode::text::is_harmless;
-use fhe_bytecode::{
-    CheckedProgram, CtRange, Instruction, LayerId, LayoutId, LayoutSpec, Level, Op, ParamsSpec, ProgramSpec,
-    Scale, Shape, Tensor,
-};
 use fhec_onnx::{ModelProto, StringStringEntryProto};
 use fhec_tests::binaries::output;
 use fhec_tests::models::specimen::specimen;
@@ -22,6 +19,12 @@ use fhec_tests::onnx::OnnxWriter;
 use fhec_tests::sections::{long_lists, sealed, with_section};
 use nix::sys::resource::{UsageWho, getrusage};
 use prost::Message;
+
+#[path = "common/large_ring.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod large_ring;
+
+use large_ring::one_number;
 
 const MOST_SECONDS: f64 = 1.0;
 const MOST_KIB: i64 = 64 << 10;
@@ -141,64 +144,13 @@ fn programs(golden: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let port = [&[1, b'y', 0, 0, 0, 1, name.len() as u8][..], &name, &[1, 0xff, 0x7f, 0, 0, 0]].concat();
     all.push(("name", with_section(golden, b"OUTP", &port)));
     // Accepted by the checker, for an evaluation of gigabytes.
-    all.push(("large tensor", encode(&large_tensor())));
+    all.push(("large tensor", encode(&CheckedProgram::new(one_number()).unwrap())));
     all
-}
-
-/// A constant for a tensor of 2^28 numbers, in some hundred bytes.
-fn large_tensor() -> CheckedProgram {
-    let golden = include_str!("../golden/v2.ron");
-    let mut program = ProgramSpec::from_ron(golden).unwrap();
-    let primes = ntt_primes_below(45, 17, 4, &[]).unwrap();
-    program.params = ParamsSpec {
-        log_n: 17,
-        towers: primes[..3].to_vec(),
-        special_primes: primes[3..].to_vec(),
-        digit_size: 1,
-        pool: None,
-        insecure: false,
-        toy: false,
-    };
-    let image = LayoutSpec {
-        shape: Shape::new(4096, 256, 256),
-        members: 1,
-        slots: 1 << 16,
-        gap: [1, 1],
-        phases: [1, 1],
-        blocks: 1,
-        row_stride: 256,
-        block_stride: 1 << 16,
-        member_stride: 1 << 16,
-        period: 1 << 16,
-    };
-    let (a, b) = (CtRange::new(0, 4096), CtRange::new(4096, 4096));
-    program.input.layout = LayoutId(0);
-    program.input.level = Level(2);
-    program.input.scale = Scale::from_log2(30.0);
-    program.input.preprocessing = Default::default();
-    program.output.layout = LayoutId(0);
-    program.layouts = vec![image];
-    program.constants = Default::default();
-    let tensor = program.constants.push(Tensor::dense(vec![1], vec![0.5]));
-    program.maps = Vec::new();
-    program.layers.truncate(1);
-    program.layers[0].peak = 0.0;
-    let code = [
-        Op::Input { dst: a },
-        Op::AddPlain { dst: b, src: a, tensor },
-        Op::Free { src: a },
-        Op::Output { src: b },
-    ];
-    program.instructions = code.into_iter().map(|op| Instruction { layer: LayerId(0), op }).collect();
-    program.rotation_keys = Vec::new();
-    program.relin_level = None;
-    program.conjugation_level = None;
-    CheckedProgram::new(program).unwrap()
 }
 
 /// Interfaces that a client refuses: ill-formed, or for other parameters than its key's, whose tables would be large.
 fn interfaces() -> Vec<(&'static str, Vec<u8>)> {
-    let mut towers = large_tensor().spec().clone();
+    let mut towers = one_number();
     towers.params.towers = ntt_primes_below(45, 17, 70, &towers.params.special_primes).unwrap();
     let sound = encode_interface(&CheckedProgram::new(towers).unwrap().interface());
     let body = sound.len() - 32;

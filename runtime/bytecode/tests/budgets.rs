@@ -9,13 +9,18 @@ use fhe_bytecode::params::{ParamsSpec, Pool, TowerIdx, primes::ntt_primes_below}
 use fhe_bytecode::{
     CheckedProgram, Codebook, CodebookId, CtRange, Fingerprint, Instruction, Interface, InterfaceSpec,
     LayerId, LayerSpec, LayoutId, LayoutSpec, Level, LinearMap, LinearOp, LinearTerm, MapId, Op, Pairing,
-    Plan, ProgramSpec, Rotation, Scale, Shape, Split, Tensor, TensorData, TensorId,
+    Plan, ProgramSpec, Rotation, Scale, Split, Tensor, TensorData,
 };
 use fhe_host::memory::processor_seconds;
+use large_ring::{layout, one_number, through};
 
 #[path = "../../../tests/fuzz/src/memory.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod memory;
+
+#[path = "../../../tests/tests/common/large_ring.rs"]
+#[allow(unreachable_pub)]
+mod large_ring;
 
 #[path = "../../../tests/src/sections.rs"]
 #[allow(unreachable_pub)]
@@ -86,52 +91,6 @@ fn as_an_interface(name: &str, program: &ProgramSpec) {
     assert!(start.elapsed() <= MOST_TIME, "{name} as an interface: {:?}", start.elapsed());
 }
 
-/// A program of the largest ring that hands its input out; `layouts[0]` is that of both.
-fn through(layouts: Vec<LayoutSpec>, code: Vec<Op>) -> ProgramSpec {
-    let text = include_str!("../../../tests/golden/v2.ron");
-    let mut program = ProgramSpec::from_ron(text).unwrap();
-    let primes = ntt_primes_below(45, 17, 4, &[]).unwrap();
-    program.params = ParamsSpec {
-        log_n: 17,
-        towers: primes[..3].to_vec(),
-        special_primes: primes[3..].to_vec(),
-        digit_size: 1,
-        pool: None,
-        insecure: false,
-        toy: false,
-    };
-    program.input.layout = LayoutId(0);
-    program.input.level = Level(2);
-    program.input.scale = Scale::from_log2(30.0);
-    program.input.preprocessing = Default::default();
-    program.output.layout = LayoutId(0);
-    program.layouts = layouts;
-    program.constants = Default::default();
-    program.maps = Vec::new();
-    program.layers = vec![LayerSpec { name: "all".to_owned(), ..LayerSpec::default() }];
-    program.instructions = code.into_iter().map(|op| Instruction { layer: LayerId(0), op }).collect();
-    program.rotation_keys = Vec::new();
-    program.relin_level = None;
-    program.conjugation_level = None;
-    program
-}
-
-fn layout(shape: [u32; 3], members: u32, row_stride: u32, member_stride: u32) -> LayoutSpec {
-    let [channels, height, width] = shape;
-    LayoutSpec {
-        shape: Shape::new(channels, height, width),
-        members,
-        slots: 1 << 16,
-        gap: [1, 1],
-        phases: [1, 1],
-        blocks: 1,
-        row_stride,
-        block_stride: 1 << 16,
-        member_stride,
-        period: 1 << 16,
-    }
-}
-
 fn map(op: LinearOp, pairing: Pairing) -> LinearMap {
     LinearMap {
         terms: vec![LinearTerm { op, input: LayoutId(0) }],
@@ -165,16 +124,7 @@ fn refused_programs_cost_little() {
 
 /// 391 bytes took 2.1 GB.
 fn one_number_for_a_large_tensor() {
-    let image = layout([4096, 256, 256], 1, 256, 1 << 16);
-    let (a, b) = (run(0, 4096), run(4096, 4096));
-    let code = vec![
-        Op::Input { dst: a },
-        Op::AddPlain { dst: b, src: a, tensor: TensorId(0) },
-        Op::Free { src: a },
-        Op::Output { src: b },
-    ];
-    let mut program = through(vec![image], code);
-    program.constants.push(Tensor::dense(vec![1], vec![0.5]));
+    let mut program = one_number();
     check("one number", program.clone(), None);
     program.constants.tensors[0] = Tensor::dense(vec![2], vec![0.5, 0.5]);
     check("two numbers", program, Some("constant of shape [2] does not fit [4096,256,256]"));
