@@ -12,5 +12,6 @@ pub mod mutate;
 pub mod run;
 pub mod targets;
 pub mod tree;
+mod watch;
 
 pub use run::{Config, Finding, Kind, Outcome, Target, run};

@@ -1,13 +1,8 @@
 //! The loop: makes inputs, runs a target on them, watches time, memory and panics.
 
-use std::any::Any;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Seek, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fhe_host::memory::processor_seconds;
@@ -16,11 +11,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::memory;
+use crate::watch::{PanicHook, Watch, panic_message};
 
 /// Time after which an execution counts as a hang.
 pub const PATIENCE: Duration = Duration::from_secs(1);
-/// Time after which the whole run is given up.
-const LAST_PATIENCE: Duration = Duration::from_secs(120);
 /// Executions that take longer are repeated, and their processor time counts: other work on the machine is no hang.
 const REPEATED: Duration = Duration::from_millis(50);
 /// Findings of one kind and message that are saved.
@@ -125,7 +119,7 @@ pub struct Outcome {
 pub fn run<T: Target>(target: &T, config: &Config) -> std::io::Result<Outcome> {
     std::fs::create_dir_all(&config.folder)?;
     let bar = progress_bar(T::NAME, config);
-    let watch = Watch::start(T::NAME, config)?;
+    let watch = Watch::start(T::NAME, config.seed, &config.folder)?;
     let _hook = PanicHook::install();
     let began = Instant::now();
     let mut outcome = Outcome {
@@ -234,86 +228,4 @@ fn progress_bar(name: &'static str, config: &Config) -> ProgressBar {
     let bar = ProgressBar::new(config.executions).with_message(name);
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar
-}
-
-/// Ends the process when one execution does not end, and says which. What ends it otherwise, such as a stack overflow,
-/// leaves the number of the execution in a file.
-struct Watch {
-    index: Arc<AtomicU64>,
-    done: Arc<AtomicBool>,
-    note: File,
-    note_path: PathBuf,
-}
-
-impl Watch {
-    fn start(name: &'static str, config: &Config) -> std::io::Result<Self> {
-        let note_path = config.folder.join(format!("{name}-{}-running.txt", config.seed));
-        let note = File::create(&note_path)?;
-        let watch = Self { index: Arc::new(AtomicU64::new(u64::MAX)), done: Arc::default(), note, note_path };
-        let (index, done, seed) = (Arc::clone(&watch.index), Arc::clone(&watch.done), config.seed);
-        std::thread::spawn(move || {
-            // Processor time, where it is known: a process that is stopped does not hang.
-            let began = Instant::now();
-            let now = || processor_seconds().unwrap_or_else(|| began.elapsed().as_secs_f64());
-            let (mut last, mut since) = (u64::MAX, now());
-            while !done.load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(500));
-                let running = index.load(Ordering::Relaxed);
-                if running != last {
-                    (last, since) = (running, now());
-                } else if now() - since > LAST_PATIENCE.as_secs_f64() {
-                    eprintln!("{name}: execution {running} of seed {seed} does not end");
-                    std::process::exit(1);
-                }
-            }
-        });
-        Ok(watch)
-    }
-
-    fn begin(&self, index: u64) -> std::io::Result<()> {
-        self.index.store(index, Ordering::Relaxed);
-        // One call each: an execution takes some microseconds.
-        (&self.note).rewind()?;
-        (&self.note).write_all(format!("execution {index:20}\n").as_bytes())
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.done.store(true, Ordering::Relaxed);
-        // The run came to its end: nothing to tell.
-        let _ = std::fs::remove_file(&self.note_path);
-    }
-}
-
-/// Where the last panic was.
-static PLACE: Mutex<String> = Mutex::new(String::new());
-
-/// Keeps panics silent and remembers their place, until dropped.
-struct PanicHook;
-
-impl PanicHook {
-    fn install() -> Self {
-        std::panic::set_hook(Box::new(|info| {
-            if let (Some(at), Ok(mut place)) = (info.location(), PLACE.lock()) {
-                *place = format!("{}:{}", at.file(), at.line());
-            }
-        }));
-        Self
-    }
-}
-
-impl Drop for PanicHook {
-    fn drop(&mut self) {
-        drop(std::panic::take_hook());
-    }
-}
-
-fn panic_message(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
-    // Numbers differ from input to input.
-    let words: String = text.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).take(120).collect();
-    let place = PLACE.lock().map(|place| place.clone()).unwrap_or_default();
-    format!("{place}: {words}")
 }

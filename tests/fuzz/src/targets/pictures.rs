@@ -32,6 +32,8 @@ impl Pictures {
             (DynamicImage::ImageLuma8(rgb.to_luma8()), ImageFormat::Jpeg),
             (rgb.clone(), ImageFormat::Tiff),
             (DynamicImage::ImageLuma16(rgb.to_luma16()), ImageFormat::Tiff),
+            (rgb.clone(), ImageFormat::Bmp),
+            (rgb.clone(), ImageFormat::WebP),
         ];
         let encode = |(picture, format): &(DynamicImage, ImageFormat)| {
             let mut data = std::io::Cursor::new(Vec::new());
