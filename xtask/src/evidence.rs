@@ -111,15 +111,17 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1";
 
-/// Each reader for a minute, from the golden files on; what is found beyond them stays under `target`.
+/// Each reader for a minute, from the files of the repository on; what is found beyond them stays under `target`.
 fn guided() -> io::Result<()> {
     let manifest = "tests/fuzz/guided/Cargo.toml";
-    let targets: [(&str, &[&str]); 5] = [
+    let targets: [(&str, &[&str]); 7] = [
         ("program", &["tests/golden"]),
         ("interface", &["tests/golden"]),
         ("secret_key", &["tests/golden/files-v1", "tests/golden/files-v2"]),
         ("evaluation_keys", &["tests/golden/files-v1", "tests/golden/files-v2"]),
         ("ciphertexts", &["tests/golden/files-v1", "tests/golden/files-v2"]),
+        ("samples", &["tests/fuzz/guided/samples"]),
+        ("onnx", &["onnx-models/exporters"]),
     ];
     for (target, seeds) in targets {
         let found = format!("target/evidence/corpus-{target}");
