@@ -1,14 +1,16 @@
 //! Golden files of keys, inputs and results: of every version that was ever written, the reader of today makes the scores
 //! of that day.
 //!
-//! `tests/golden/files-vN` belongs to the program `tests/golden/vN.fhebc`. Files of older versions are never written again.
+//! `tests/golden/files-vN` belongs to the program `tests/golden/vN.fhebc`, and `files-pool` to `pool.fhebc`, whose levels are
+//! sets of towers. Files of older versions are never written again.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fhe_bytecode::codec::{DEFAULT_LIMIT, decode};
-use fhe_bytecode::{CheckedProgram, Level};
+use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, encode};
+use fhe_bytecode::params::primes::ntt_primes_below;
+use fhe_bytecode::{CheckedProgram, Level, Pool, TowerIdx};
 use fhe_ckks::{Context, EvaluationKeys, Evaluator, Galois, KeyRequest, KeyUse, Rotation, key_request};
 use fhe_client::{Client, decode_secret_key, encode_secret_key};
 use fhe_files::{
@@ -29,8 +31,46 @@ fn read(name: &str) -> Vec<u8> {
     std::fs::read(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-fn program(version: u16) -> CheckedProgram {
-    decode(&read(&format!("v{version}.fhebc")), DEFAULT_LIMIT).unwrap()
+/// A program and the version of the files that belong to it.
+struct Golden {
+    name: String,
+    version: u16,
+    program: CheckedProgram,
+}
+
+impl Golden {
+    fn new(name: &str, version: u16) -> Self {
+        let program = decode(&read(&format!("{name}.fhebc")), DEFAULT_LIMIT).unwrap();
+        Self { name: name.to_owned(), version, program }
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("files-{}/{name}.bin", self.name)
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        let versions = (1..=VERSION).map(|version| Self::new(&format!("v{version}"), version));
+        versions.chain([Self::new("pool", VERSION)])
+    }
+}
+
+/// The golden program of version 2 with digits of two towers, and with a tower that only level 1 has: the rescale to it
+/// exchanges two towers for that one.
+fn pooled() -> CheckedProgram {
+    let mut spec = Golden::new("v2", 2).program.spec().clone();
+    let params = &mut spec.params;
+    params.towers.extend(ntt_primes_below(36, 9, 1, &params.towers).unwrap());
+    params.special_primes.extend(ntt_primes_below(46, 9, 1, &params.special_primes).unwrap());
+    let levels = [&[0][..], &[0, 4], &[0, 1, 2], &[0, 1, 2, 3]];
+    let levels = levels.map(|set| set.iter().copied().map(TowerIdx).collect()).to_vec();
+    params.digit_size = 2;
+    params.pool = Some(Pool { levels, digits: vec![2, 2, 1] });
+    CheckedProgram::new(spec).unwrap()
+}
+
+#[test]
+fn golden_program_of_a_pool_has_its_bytes() {
+    assert_eq!(read("pool.fhebc"), encode(&pooled()));
 }
 
 fn tensor(sample: usize) -> Vec<f64> {
@@ -50,24 +90,30 @@ fn few_keys(context: &Context) -> KeyRequest {
 #[ignore = "rewrites golden files: cargo xtask golden"]
 fn write_files() {
     assert!(std::env::var_os("FHEC_WRITE_GOLDEN").is_some());
-    let program = program(VERSION);
+    std::fs::write(path("pool.fhebc"), encode(&pooled())).unwrap();
+    for name in [format!("v{VERSION}"), "pool".to_owned()] {
+        write(&Golden::new(&name, VERSION));
+    }
+}
+
+fn write(golden: &Golden) {
+    let program = &golden.program;
     let interface = Arc::new(program.interface());
     let context = Context::new(program.params().clone()).unwrap();
     let mut seeds = fixed_seeds(u64::from(VERSION));
     let key = SecretKey::generate(&context, &mut seeds).unwrap();
-    let folder = format!("files-v{VERSION}");
-    std::fs::create_dir_all(path(&folder)).unwrap();
-    let write = |name: &str, data: &[u8]| std::fs::write(path(&format!("{folder}/{name}")), data).unwrap();
-    write("secret-key.bin", &encode_secret_key(&context, &key, interface.program()).unwrap());
+    std::fs::create_dir_all(path(&format!("files-{}", golden.name))).unwrap();
+    let write = |name: &str, data: &[u8]| std::fs::write(path(&golden.file(name)), data).unwrap();
+    write("secret-key", &encode_secret_key(&context, &key, interface.program()).unwrap());
     let mut data = Vec::new();
     let few = key.evaluation_keys(&context, &few_keys(&context), &mut seeds).unwrap();
     encode_evaluation_keys(&mut data, &context, &few).unwrap();
-    write("evaluation-keys.bin", &data);
-    let all = key.evaluation_keys(&context, &key_request(&context, &program), &mut seeds).unwrap();
+    write("evaluation-keys", &data);
+    let all = key.evaluation_keys(&context, &key_request(&context, program), &mut seeds).unwrap();
     let client = Client::new(interface.clone(), context.clone(), key).unwrap();
     let fresh: Vec<Vec<_>> =
         (0..N_SAMPLES).map(|i| client.encrypt(&tensor(i), &mut seeds).unwrap()).collect();
-    let model = Model::new(&program, context.clone(), Options { memory: 1 << 40, n_evaluations: 1 }).unwrap();
+    let model = Model::new(program, context.clone(), Options { memory: 1 << 40, n_evaluations: 1 }).unwrap();
     let session = Session::new(Arc::new(model), Arc::new(all)).unwrap();
     let evaluate = |fresh: &Vec<fhe_ckks::SeededCiphertext>| {
         let input = fresh.iter().map(|ct| ct.expand(&context)).collect();
@@ -84,40 +130,40 @@ fn write_files() {
         write(name, &data);
         Some(request.hash)
     };
-    let request = file("inputs.bin", inputs, None, Expected::input(&interface));
-    file("results.bin", results, request, Expected::result(&interface));
+    let request = file("inputs", inputs, None, Expected::input(&interface));
+    file("results", results, request, Expected::result(&interface));
 }
 
-fn keys(version: u16, context: &Context) -> EvaluationKeys {
-    let data = read(&format!("files-v{version}/evaluation-keys.bin"));
+fn keys(golden: &Golden, context: &Context) -> EvaluationKeys {
+    let data = read(&golden.file("evaluation-keys"));
     decode_evaluation_keys(&data[..], data.len() as u64, context).unwrap()
 }
 
 #[test]
 fn golden_files_of_every_version_decrypt() {
-    for version in 1..=VERSION {
-        let program = program(version);
+    for golden in Golden::all() {
+        let Golden { name, version, program } = &golden;
         let interface = Arc::new(program.interface());
         let context = Context::new(program.params().clone()).unwrap();
-        let data = read(&format!("files-v{version}/secret-key.bin"));
+        let data = read(&golden.file("secret-key"));
         let (key, made_for) = decode_secret_key(&data, &context).unwrap();
-        assert_eq!(made_for, (version > 1).then(|| interface.program()));
+        assert_eq!(made_for, (*version > 1).then(|| interface.program()));
         let client = Client::new(interface.clone(), context.clone(), key).unwrap();
         let open = |name: &str, expected: &Expected| {
-            let data = read(&format!("files-v{version}/{name}"));
+            let data = read(&golden.file(name));
             let (file, request) = decode_request(&data[..], data.len() as u64, &context, expected).unwrap();
             assert_eq!((file.key_id, file.samples.len()), (client.key().id(), N_SAMPLES));
-            assert_eq!(file.names.len(), if version > 1 { N_SAMPLES } else { 0 });
+            assert_eq!(file.names.len(), if *version > 1 { N_SAMPLES } else { 0 });
             (file, request)
         };
-        let (inputs, request) = open("inputs.bin", &Expected::input(&interface));
-        let (results, _) = open("results.bin", &Expected::result(&interface));
-        assert_eq!(results.check_answers(&request).is_ok(), version > 1);
+        let (inputs, request) = open("inputs", &Expected::input(&interface));
+        let (results, _) = open("results", &Expected::result(&interface));
+        assert_eq!(results.check_answers(&request).is_ok(), *version > 1);
         let [inputs, results] = [inputs, results].map(|file| -> Vec<Vec<_>> {
             let sample = |s: Vec<Stored>| s.into_iter().map(|ct| ct.expand(&context)).collect();
             file.samples.into_iter().map(sample).collect()
         });
-        let clear = fhe_bytecode::ClearProgram::new(&program);
+        let clear = fhe_bytecode::ClearProgram::new(program);
         for (i, (input, result)) in inputs.iter().zip(&results).enumerate() {
             let slots = [client.key().decrypt(&context, &input[0]).unwrap()];
             let found = interface.input_layout().gather(&slots);
@@ -125,9 +171,9 @@ fn golden_files_of_every_version_decrypt() {
             let expected = clear.run(&tensor(i), &mut ()).unwrap();
             let found = client.decrypt_raw(result).unwrap();
             let worst = expected.iter().zip(found.iter()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            assert!(worst < 1e-2, "version {version}, result {i}: off by {worst}");
+            assert!(worst < 1e-2, "{name}, result {i}: off by {worst}");
         }
-        rotated(&context, &keys(version, &context), &client);
+        rotated(&context, &keys(&golden, &context), &client);
     }
 }
 
