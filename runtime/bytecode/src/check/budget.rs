@@ -109,4 +109,43 @@ mod tests {
             assert_eq!(budget.charge(1).unwrap_err().needed, 1);
         }
     }
+
+    #[test]
+    fn every_item_of_a_table_counts() {
+        let spec = sample_program();
+        let more = |change: &dyn Fn(&mut ProgramSpec)| {
+            let mut longer = spec.clone();
+            change(&mut longer);
+            bytes(&longer) - bytes(&spec)
+        };
+        let linear = |n: usize| {
+            let found = spec.instructions.iter().find(|i| matches!(i.op, Op::Linear { .. }));
+            let mut linear = found.expect("the sample has a map").clone();
+            if let Op::Linear { src, .. } = &mut linear.op {
+                *src = vec![src[0]; n];
+            }
+            linear
+        };
+        let split = spec.maps[0].plan.splits[0];
+        assert_eq!(more(&|spec| spec.maps[0].plan.splits.push(split)), 2);
+        let term = spec.maps[0].terms[0].clone();
+        assert_eq!(more(&|spec| spec.maps[0].terms.push(term.clone())), 4);
+        assert_eq!(more(&|spec| spec.layouts.push(spec.layouts[0].clone())), 15);
+        assert_eq!(more(&|spec| spec.rotation_keys.push(spec.rotation_keys[0].clone())), 2);
+        assert_eq!(more(&|spec| spec.instructions.push(spec.instructions[0].clone())), 4);
+        assert_eq!(more(&|spec| spec.instructions.push(linear(5))), 18);
+        let tensor = |tensor: Tensor| {
+            more(&|spec| {
+                spec.constants.push(tensor.clone());
+            })
+        };
+        assert_eq!(tensor(Tensor::dense(vec![3], vec![0.5; 3])), 12);
+        let clustered = |largest: u16, n: usize| {
+            let data = TensorData::Clustered { codebooks: vec![CodebookId(0)], indices: vec![largest; n] };
+            Tensor { members: 1, shape: vec![n as u32], data }
+        };
+        for (largest, n, expected) in [(0, 9, 2), (1, 8, 1), (2, 8, 2), (300, 8, 9)] {
+            assert_eq!(tensor(clustered(largest, n)), expected);
+        }
+    }
 }
