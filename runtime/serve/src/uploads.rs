@@ -175,14 +175,16 @@ impl Uploads {
 
     /// Throws keys away that were found out while they came.
     pub fn refuse(&self, key: &KeyRef, reason: Problem) {
-        if let Err(error) = self.store.unstage_keys(key) {
-            tracing::error!(key = %key.key, %error, "cannot remove refused keys");
-        }
+        // The reason first: keys that are neither here nor refused would be sent again.
         let mut state = self.lock();
         while state.refused.len() >= MAX_REFUSED {
             state.refused.pop_first();
         }
         state.refused.insert(key.clone(), reason);
+        drop(state);
+        if let Err(error) = self.store.unstage_keys(key) {
+            tracing::error!(key = %key.key, %error, "cannot remove refused keys");
+        }
     }
 
     /// Follows checks: changes after each.

@@ -19,6 +19,10 @@ fn cases(client: &TestClient) -> Vec<Case> {
         bytes[at] ^= 1;
         bytes
     };
+    // What stands behind right lengths and hashes: counts, fingerprints, residues.
+    let checked = format!("{keys}?wait=60");
+    let keys_with = |at: usize, n: usize| request("PUT", &checked, &[], &resealed(&client.keys, at, n));
+    let input_with = |at: usize, n: usize| post(&jobs, &resealed(&input, at, n));
     let text = |text: &str| text.as_bytes().to_vec();
     let head =
         |line: &str, headers: &str| text(&format!("{line}\r\nHost: a\r\nConnection: close\r\n{headers}\r\n"));
@@ -84,6 +88,9 @@ fn cases(client: &TestClient) -> Vec<Case> {
         ("keys that go on", put(&[], &[&client.keys[..], &[0]].concat()), &[413]),
         ("keys of zeros", put(&[], &vec![0; total]), &[422]),
         ("program as keys", put(&[], &[b"fhebc\0".as_slice(), &vec![0; total - 6]].concat()), &[422]),
+        ("keys of other parameters", keys_with(20, 1), &[422]),
+        ("keys with a count of 2^32", keys_with(60, 4), &[422]),
+        ("keys with residues beyond their towers", keys_with(total - 72, 32), &[422]),
         ("range without bytes", range("0-15/100"), &[400]),
         ("range of letters", range("bytes a-b/c"), &[400]),
         ("range backwards", range(&format!("bytes 15-0/{total}")), &[400]),
@@ -107,8 +114,20 @@ fn cases(client: &TestClient) -> Vec<Case> {
         ("input with a changed residue", post(&jobs, &changed(input.len() / 2)), &[422]),
         ("input with a changed hash", post(&jobs, &changed(input.len() - 1)), &[422]),
         ("keys as input", post(&jobs, &client.keys[..input.len().min(client.keys.len())]), &[400, 422]),
+        ("input of other parameters", input_with(20, 1), &[422]),
+        ("input with a count of 2^32", input_with(93, 4), &[422]),
+        ("input with residues beyond their towers", input_with(input.len() - 72, 32), &[422]),
         ("bearer of nothing", request("GET", "/v1/jobs/x", &[("Authorization", "Bearer")], b""), &[400]),
     ]
+}
+
+/// A file of keys or ciphertexts with some bytes of ones in it, and the right hash behind them.
+fn resealed(file: &[u8], at: usize, n: usize) -> Vec<u8> {
+    const HASH: usize = 32;
+    let mut data = file[..file.len() - HASH].to_vec();
+    data[at..at + n].fill(0xff);
+    let hash = *blake3::hash(&data).as_bytes();
+    [&data[..], &hash].concat()
 }
 
 /// Sends every kind of wrong request `n_rounds` times. Gives the number of requests and of kinds.
