@@ -131,7 +131,7 @@ mod tests {
         let term = spec.maps[0].terms[0].clone();
         assert_eq!(more(&|spec| spec.maps[0].terms.push(term.clone())), 4);
         assert_eq!(more(&|spec| spec.layouts.push(spec.layouts[0].clone())), 15);
-        assert_eq!(more(&|spec| spec.rotation_keys.push(spec.rotation_keys[0].clone())), 2);
+        assert_eq!(more(&|spec| spec.rotation_keys.push(spec.rotation_keys[0])), 2);
         assert_eq!(more(&|spec| spec.instructions.push(spec.instructions[0].clone())), 4);
         assert_eq!(more(&|spec| spec.instructions.push(linear(5))), 18);
         let tensor = |tensor: Tensor| {
