@@ -161,18 +161,9 @@ impl Prediction {
         lines.join("\n")
     }
 
-    /// What is wrong with scores, those with the same fault together.
+    /// What is wrong with scores, in words.
     pub(crate) fn doubtful(&self) -> Vec<String> {
-        let words = |doubts: &[Doubted]| {
-            let labels: Vec<&str> = doubts.iter().map(|d| d.label.as_str()).collect();
-            match labels[..] {
-                [label] => format!("the score of {label} is {}", doubts[0].reason),
-                _ => format!("the scores of {} are {}", labels.join(", "), doubts[0].reason),
-            }
-        };
-        let mut sorted = self.doubts.clone();
-        sorted.sort_by_key(|d| d.doubt);
-        sorted.chunk_by(|a, b| a.doubt == b.doubt).map(words).collect()
+        in_words(&self.doubts)
     }
 
     /// A table of rank, class and score.
@@ -216,9 +207,48 @@ pub(crate) fn to_npy(rows: &[Vec<f64>]) -> Vec<u8> {
     data
 }
 
+/// What is wrong with scores, those with the same fault together.
+fn in_words(doubts: &[Doubted]) -> Vec<String> {
+    let words = |doubts: &[Doubted]| {
+        let labels: Vec<&str> = doubts.iter().map(|d| d.label.as_str()).collect();
+        let (scores, verb) = match labels[..] {
+            [label] => (format!("the score of {label}"), "is "),
+            _ => (format!("the scores of {}", labels.join(", ")), "are "),
+        };
+        // What may have happened has a verb of its own.
+        let verb = if doubts[0].reason.starts_with("may ") { "" } else { verb };
+        format!("{scores} {verb}{}", doubts[0].reason)
+    };
+    let mut sorted = doubts.to_vec();
+    sorted.sort_by_key(|d| d.doubt);
+    sorted.chunk_by(|a, b| a.doubt == b.doubt).map(words).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use fhe_bytecode::Interval;
+    use fhe_client::DoubtKind;
+
     use super::*;
+
+    #[test]
+    fn doubts_are_sentences() {
+        let doubted = |index: usize, kind: DoubtKind| Doubted {
+            index,
+            label: index.to_string(),
+            doubt: kind.code(),
+            reason: kind.to_string(),
+        };
+        let wrapped = DoubtKind::MayHaveWrapped(8.0);
+        let outside = DoubtKind::Uncalibrated(Interval { low: -1.0, high: 2.0 });
+        assert_eq!(
+            in_words(&[doubted(0, wrapped), doubted(1, outside), doubted(2, wrapped)]),
+            [
+                "the scores of 0, 2 may have wrapped around: the modulus holds ±8.000",
+                "the score of 1 is outside the calibrated scores [-1, 2]",
+            ]
+        );
+    }
 
     #[test]
     fn npy_has_one_row_per_input() {
