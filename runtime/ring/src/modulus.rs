@@ -81,11 +81,12 @@ impl Modulus {
         self.reduce_u128(u128::from(x))
     }
 
-    /// x mod q for any signed word.
+    /// x mod q for any signed word, without a branch: `x` may be a secret.
     #[inline(always)]
     pub fn reduce_i64(self, x: i64) -> u64 {
         let r = self.reduce(x.unsigned_abs());
-        if x < 0 { self.neg(r) } else { r }
+        let is_negative = (x >> 63) as u64;
+        r ^ ((r ^ self.neg(r)) & is_negative)
     }
 
     /// x mod q for an integral `x` of any size.
@@ -136,10 +137,12 @@ impl Modulus {
         self.reduce_once(a.wrapping_mul(w.value).wrapping_sub(q.wrapping_mul(self.value)))
     }
 
-    /// The representative of a in [-(q-1)/2, (q-1)/2].
+    /// The representative of a in [-(q-1)/2, (q-1)/2], without a branch: `a` may be a secret.
     #[inline(always)]
     pub fn center(self, a: u64) -> i64 {
-        if a > self.value / 2 { a as i64 - self.value as i64 } else { a as i64 }
+        // Both are below 2^63, so the sign of the difference tells which is larger.
+        let is_above = ((self.value / 2) as i64 - a as i64) >> 63;
+        a as i64 - (self.value as i64 & is_above)
     }
 }
 
