@@ -179,20 +179,56 @@ fn labels_beside(folder: &Path) -> Result<HashMap<String, usize>, InputError> {
     read().map_err(|kind| InputError { path: path.clone(), kind })
 }
 
-/// Rows of a name and a class; a first row without a class is a heading.
+/// Columns that hold names of files, and columns that hold classes, as people call them.
+const NAMES: [&str; 6] = ["file", "filename", "file_name", "name", "image", "path"];
+const CLASSES: [&str; 5] = ["label", "class", "target", "y", "truth"];
+
+/// Rows of a name and a class, or of more columns with a heading that tells which; a first row without a class is a heading.
 fn parse_labels(data: &[u8]) -> Result<HashMap<String, usize>, InputErrorKind> {
     let damaged = |reason: String| InputErrorKind::damaged("CSV", reason);
     let text = std::str::from_utf8(data).map_err(|e| damaged(e.to_string()))?;
+    let lines = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let heading: Vec<_> = lines().next().map_or_else(Vec::new, |(_, line)| fields(line).collect());
+    let is_wide = heading.len() > 2;
+    let column = |known: &[&str], fits: &dyn Fn(usize) -> bool| {
+        let is_known = |i: &usize| known.iter().any(|name| heading[*i].eq_ignore_ascii_case(name));
+        (0..heading.len()).find(|i| is_known(i) && fits(*i))
+    };
+    // Of a number and a word for the class, the number is what is wanted.
+    let is_number = |i: usize| {
+        let cell = lines().nth(1).and_then(|(_, line)| fields(line).nth(i));
+        cell.is_some_and(|cell| cell.parse::<usize>().is_ok())
+    };
+    let (names, classes) = (column(&NAMES, &|_| true).unwrap_or(0), column(&CLASSES, &is_number));
+    let classes = match (is_wide, classes) {
+        (true, None) => return Err(damaged("no column of numbers is called label or class".to_owned())),
+        (_, classes) => classes.unwrap_or(1),
+    };
     let mut found = HashMap::new();
-    for (line_no, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let row = line.rsplit_once([',', ';', '\t']).map(|(name, class)| (name.trim(), class.trim().parse()));
-        match row {
-            Some((name, Ok(class))) => drop(found.insert(name.trim_matches('"').to_owned(), class)),
+    for (line_no, line) in lines() {
+        let row = match is_wide {
+            true => fields(line).nth(names).zip(fields(line).nth(classes)),
+            // The name may have a comma of its own.
+            false => line.rsplit_once(SEPARATORS).map(|(name, class)| (plain(name), plain(class))),
+        };
+        match row.map(|(name, class)| (name, class.parse())) {
+            Some((name, Ok(class))) => drop(found.insert(name.to_owned(), class)),
             _ if line_no == 0 => {}
             _ => return Err(damaged(format!("line {} is not a name and a class", line_no + 1))),
         }
     }
     Ok(found)
+}
+
+const SEPARATORS: [char; 3] = [',', ';', '\t'];
+
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    line.split(SEPARATORS).map(plain)
+}
+
+/// A cell without what is around it.
+fn plain(cell: &str) -> &str {
+    cell.trim().trim_matches('"')
 }
 
 fn file_name(path: &Path) -> String {
@@ -208,6 +244,18 @@ mod tests {
         let found = parse_labels(b"file,label\na.png,3\n\"b c.png\",0\n").unwrap();
         assert_eq!((found["a.png"], found["b c.png"], found.len()), (3, 0, 2));
         assert!(parse_labels(b"file,label\na.png,cat\n").is_err());
+    }
+
+    #[test]
+    fn lists_of_more_columns_tell_which_are_meant() {
+        let rows = "000.png,cat,3,7\n001.png,ship,8,9\n";
+        let found = parse_labels(format!("file,class,label,index\n{rows}").as_bytes()).unwrap();
+        assert_eq!((found["000.png"], found["001.png"], found.len()), (3, 8, 2));
+        let found = parse_labels(b"index;target;image\n5;2;a.png\n").unwrap();
+        assert_eq!((found["a.png"], found.len()), (2, 1));
+        assert!(parse_labels(format!("a,b,c,d\n{rows}").as_bytes()).is_err());
+        assert!(parse_labels(rows.as_bytes()).is_err());
+        assert!(parse_labels(b"file,label,x\na.png,1,2\nb.png\n").is_err());
     }
 
     #[test]
