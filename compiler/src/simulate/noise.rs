@@ -7,6 +7,8 @@ use fhe_bytecode::noise::{LinearNoise, NoiseModel, OperandNoise};
 use fhe_bytecode::{CheckedProgram, CtId, Kind, MapId, Pairing, Scale};
 use fhec_ir::spec::Uniform;
 
+use super::normal;
+
 /// Noise of one instruction, in units of the values.
 #[derive(Clone, Copy, Debug, Default)]
 struct Noise {
@@ -151,24 +153,12 @@ impl Hook for Disturb<'_> {
         let Noise { deviation, relative } = self.noise[event.instruction];
         if relative > 0.0 {
             // A scalar rounds once for all slots.
-            let [number, _] = normals(&mut self.stream);
+            let [number, _] = normal::pair(&mut self.stream);
             let factor = 1.0 + relative * number;
             cts.iter_mut().flatten().for_each(|x| *x *= factor);
         }
         if deviation > 0.0 {
-            for slots in cts.iter_mut() {
-                for pair in slots.chunks_mut(2) {
-                    let numbers = normals(&mut self.stream);
-                    pair.iter_mut().zip(numbers).for_each(|(x, z)| *x += deviation * z);
-                }
-            }
+            cts.iter_mut().for_each(|slots| normal::disturb(slots, deviation, &mut self.stream));
         }
     }
-}
-
-/// Two normal numbers by Box and Muller's transform.
-fn normals(stream: &mut Uniform) -> [f64; 2] {
-    let radius = (-2.0 * stream.between(f64::MIN_POSITIVE, 1.0).max(1e-300).ln()).sqrt();
-    let (sin, cos) = (std::f64::consts::TAU * stream.between(0.0, 1.0)).sin_cos();
-    [radius * cos, radius * sin]
 }

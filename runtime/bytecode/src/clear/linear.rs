@@ -2,9 +2,10 @@
 //!
 //! Gathers the input tensors from their slots, applies the operations row by row, and scatters the result.
 
+use super::rows::{Reading, Rows, Summand};
 use crate::check::CheckedProgram;
 use crate::layout::Layout;
-use crate::linear::{MemberPair, ResolvedOp, Tap, member_pairs, valid_range};
+use crate::linear::{MemberPair, ResolvedOp, member_pairs};
 use crate::program::LinearMap;
 
 /// A linear map with its weights resolved.
@@ -17,6 +18,8 @@ pub(super) struct ClearMap {
 #[derive(Debug)]
 struct ClearTerm {
     op: ResolvedOp,
+    rows: Reading,
+    columns: Reading,
     input: Layout,
     pairs: Vec<MemberPair>,
 }
@@ -30,7 +33,8 @@ impl ClearMap {
                 .expect("the checker resolved this operation");
             let pairs =
                 member_pairs(&input, &output, op.values.members).expect("the checker paired the members");
-            ClearTerm { op, input, pairs }
+            let [rows, columns] = readings(&op);
+            ClearTerm { op, rows, columns, input, pairs }
         };
         Self { terms: map.terms.iter().map(term).collect(), output }
     }
@@ -50,8 +54,7 @@ impl ClearMap {
                     if term.op.is_dense() {
                         dense(weights, input, output);
                     } else {
-                        term.op
-                            .for_each_tap(|tap| apply_tap(&term.op, tap, weights[tap.weight], input, output));
+                        term.convolve(weights, input, output);
                     }
                 }
             }
@@ -66,27 +69,44 @@ fn dense(weights: &[f64], input: &[f64], output: &mut [f64]) {
     }
 }
 
-fn apply_tap(op: &ResolvedOp, tap: Tap, weight: f64, input: &[f64], output: &mut [f64]) {
-    if weight == 0.0 {
-        return;
-    }
-    let (from, to) = (op.input(), op.output());
-    let [h_in, w_in, h_out, w_out] = [from.height, from.width, to.height, to.width].map(|n| n as usize);
-    let ys = valid_range(h_out, h_in, op.stride[0], tap.dy);
-    let xs = valid_range(w_out, w_in, op.stride[1], tap.dx);
-    if xs.is_empty() {
-        return;
-    }
-    let stride = op.stride[1];
-    let first = ((xs.start * stride) as i64 + tap.dx) as usize;
-    for y in ys {
-        let source = ((y * op.stride[0]) as i64 + tap.dy) as usize;
-        let row = &input[(tap.in_channel * h_in + source) * w_in + first..];
-        let out = &mut output[(tap.out_channel * h_out + y) * w_out..][xs.clone()];
-        if stride == 1 {
-            out.iter_mut().zip(row).for_each(|(o, i)| *o += weight * i);
-        } else {
-            out.iter_mut().zip(row.iter().step_by(stride)).for_each(|(o, i)| *o += weight * i);
+/// How a map reads its rows and columns.
+fn readings(op: &ResolvedOp) -> [Reading; 2] {
+    let mut reach = [[i64::MAX, i64::MIN]; 2];
+    op.for_each_tap(|tap| {
+        for ([first, last], distance) in reach.iter_mut().zip([tap.dy, tap.dx]) {
+            (*first, *last) = (distance.min(*first), distance.max(*last));
         }
+    });
+    // No tap reads nothing.
+    let reach = reach.map(|reach| if reach[0] > reach[1] { [0, 0] } else { reach });
+    let (from, to) = (op.input(), op.output());
+    let axes = [(from.height, to.height), (from.width, to.width)];
+    [0, 1].map(|axis| {
+        let (n_in, n_out) = axes[axis];
+        Reading { n_in: n_in as usize, n_out: n_out as usize, stride: op.stride[axis], reach: reach[axis] }
+    })
+}
+
+impl ClearTerm {
+    fn convolve(&self, weights: &[f64], input: &[f64], output: &mut [f64]) {
+        let rows = Rows::new(input, self.rows, self.columns);
+        let area = self.rows.n_out * self.columns.n_out;
+        let mut add = |channel: usize, summands: &[Summand]| {
+            rows.add_to(&mut output[channel * area..][..area], summands);
+        };
+        // Taps come by their output channel.
+        let (mut channel, mut summands) = (0, Vec::new());
+        self.op.for_each_tap(|tap| {
+            if tap.out_channel != channel {
+                add(channel, &summands);
+                summands.clear();
+                channel = tap.out_channel;
+            }
+            let weight = weights[tap.weight];
+            if weight != 0.0 {
+                summands.push(Summand { channel: tap.in_channel, dy: tap.dy, dx: tap.dx, weight });
+            }
+        });
+        add(channel, &summands);
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use super::names::{Work, input_name, keys_folder, result_name};
-use super::pieces::{PieceSource, Pieces, refuse};
+use super::pieces::{PieceSource, Pieces, refuse, remove_pieces};
 use super::worker::Shared;
 use crate::catalog::Entry;
 use crate::ids::{JobRef, KeyRef};
@@ -81,6 +81,11 @@ impl Shared {
     /// Reads all of a client's keys, joins them with their model, and makes them visible. Says whether that was all.
     async fn check(self: &Arc<Self>, key: &KeyRef, is_given_up: bool, hold: Hold) -> io::Result<bool> {
         let found = self.objects.patiently(|| Pieces::find(&self.objects, key)).await?;
+        if found.is_leaving() {
+            // Who refused them ended before they were gone.
+            self.objects.patiently(|| remove_pieces(&self.objects, key)).await?;
+            return Ok(true);
+        }
         if found.is_ready {
             return Ok(true);
         }
