@@ -136,9 +136,13 @@ pub fn contributions(
         let (value, time) = (placed.value(id), timed.time(id));
         let position = time.position;
         match &circuit.value(id).op {
-            CircuitOp::Input => sum.push(id, Anchor::After(0), n_encryptions as f64 * model.fresh()),
+            CircuitOp::Input => {
+                let fresh = model.at(level(time.rung)).fresh();
+                sum.push(id, Anchor::After(0), n_encryptions as f64 * fresh);
+            }
             CircuitOp::Product(_) => {
-                let key = model.key_switch(level(time.working));
+                let working = level(time.working);
+                let key = model.at(working).key_switch(working);
                 sum.push(id, Anchor::Before(position), key);
             }
             CircuitOp::Affine(_) => {}
@@ -166,7 +170,7 @@ pub fn contributions(
             sum.push_in_place(id, source, anchor, rounding);
         }
         if placed.is_rescaled(id) {
-            sum.push(id, Anchor::After(position), model.rescale_rounding());
+            sum.push(id, Anchor::After(position), model.rescale_from(level(time.working)));
         }
         if value.bias.is_some() {
             let rounding = model.encode(value.layout.period());
@@ -177,6 +181,7 @@ pub fn contributions(
         let time = timed.time(map.value);
         let (to, rung_level) = (time.position, &level);
         let level = rung_level(time.working);
+        let own = model.at(level);
         for (source, term) in map.sources.iter().zip(&map.noise.terms) {
             let from = timed.position(source.value);
             let (anchor, rounding) = (Anchor::Weight { from, to }, map.noise.rounding(term));
@@ -187,10 +192,10 @@ pub fn contributions(
                 sum.push(map.value, anchor, rounding * energy);
             }
             let dropped = model.drop(rung_level(timed.time(source.value).rung), level);
-            let moved = map.noise.hoisted(term, model, level) + map.noise.carried(term) * dropped;
+            let moved = map.noise.hoisted(term, own, level) + map.noise.carried(term) * dropped;
             sum.push(map.value, Anchor::After(from), moved);
         }
-        sum.push(map.value, Anchor::Before(to), map.noise.summed(model, level));
+        sum.push(map.value, Anchor::Before(to), map.noise.summed(own, level));
     }
     sum.all
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fhe_bytecode::noise::NoiseModel;
-use fhe_bytecode::{CostModel, Layout, LayoutId, Level, Params};
+use fhe_bytecode::{CostModel, KeyPlace, Layout, LayoutId, Level, Lower, Params};
 
 use super::chain::Chain;
 use super::noise::{Contribution, MapFacts, contributions};
@@ -76,7 +76,7 @@ impl<'a> Problem<'a> {
     /// About how many bytes rotation keys take: maps between the same layouts share theirs.
     #[must_use]
     pub fn key_bytes(&self, params: &Params, chain: &Chain) -> f64 {
-        let mut groups: BTreeMap<(Vec<LayoutId>, LayoutId), (Level, usize)> = BTreeMap::new();
+        let mut groups: BTreeMap<(usize, Vec<LayoutId>, LayoutId), (Level, usize)> = BTreeMap::new();
         let mut known: Vec<&Layout> = Vec::new();
         let mut id_of = |id: ValueId| {
             let layout = self.placed.layout(id);
@@ -90,10 +90,15 @@ impl<'a> Problem<'a> {
             let level = chain.level(self.placed.timed.time(map.value()).working);
             let n_keys = map.counts().babies + map.counts().giants;
             let sources = map.sources().map(&mut id_of).collect();
-            let group = groups.entry((sources, id_of(map.value()))).or_insert((level, n_keys));
+            let key = (params.segment(level), sources, id_of(map.value()));
+            let group = groups.entry(key).or_insert((level, n_keys));
             *group = (group.0.max(level), group.1.max(n_keys));
         }
-        groups.values().map(|&(level, n_keys)| n_keys as f64 * params.key_bytes(level) as f64).sum()
+        let inside: f64 =
+            groups.values().map(|&(level, n_keys)| n_keys as f64 * params.key_bytes(level) as f64).sum();
+        let entries = params.lower().iter().filter(|lower| lower.entry().is_some());
+        let place = |lower: &Lower| KeyPlace { level: lower.params().max_level(), enters: true };
+        inside + entries.map(|lower| params.key_bytes(place(lower)) as f64).sum::<f64>()
     }
 
     /// Predicted seconds on one core, encodings left out.
@@ -112,9 +117,18 @@ impl<'a> Problem<'a> {
             if matches!(placed.circuit().value(id).op, CircuitOp::Product(_)) {
                 total += n_cts * step.product;
             }
+            let working = chain.level(time.working);
             if placed.is_rescaled(id) {
                 let division = chain.moduli().rescale(time.working);
                 total += n_cts * step.rescale(division.divided.len());
+                total += n_cts * costs.enter(params, working, chain.level(time.rung));
+            }
+            // What is ready early is dropped for every reader.
+            for source in placed.circuit().value(id).op.sources() {
+                let from = chain.level(placed.timed.time(source).rung);
+                if from > working {
+                    total += placed.layout(source).n_cts() as f64 * costs.enter(params, from, working);
+                }
             }
         }
         total

@@ -41,6 +41,7 @@ fn middling_params(positions: &Positions, log_n: u32) -> Result<Params, Schedule
         special_primes: search(50, 3)?,
         digit_size: 3.min(n_towers),
         pool: None,
+        lower: Vec::new(),
         insecure: true,
         toy: true,
     };

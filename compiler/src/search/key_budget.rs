@@ -62,8 +62,8 @@ struct PlanSet<'a> {
     costs: &'a CostModel,
     price: f64,
     parts: PlannedParts,
-    /// Rotations that have a key, and the highest level it is used at.
-    keys: BTreeMap<Rotation, Level>,
+    /// Rotations that have a key in a segment, and the highest level it is used at.
+    keys: BTreeMap<(usize, Rotation), Level>,
     working_bytes: u64,
     plaintext_bytes: u64,
     seconds: f64,
@@ -101,10 +101,12 @@ impl<'a> PlanSet<'a> {
         let params = &self.schedule.params;
         let mut step = self.costs.at(params, level);
         step.key *= self.price;
-        let known: BTreeSet<Rotation> = self.keys.keys().copied().collect();
+        let segment = params.segment(level);
+        let own = self.keys.keys().filter(|(other, _)| *other == segment);
+        let known: BTreeSet<Rotation> = own.map(|(_, rotation)| *rotation).collect();
         let plan = plan::plan(&map.diagonals, &step, &known);
         for rotation in plan.rotations(&map.diagonals) {
-            let highest = self.keys.entry(rotation).or_insert(level);
+            let highest = self.keys.entry((segment, rotation)).or_insert(level);
             *highest = level.max(*highest);
         }
         let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");

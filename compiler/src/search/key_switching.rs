@@ -8,6 +8,7 @@ use fhe_bytecode::params::{ParamsError, security_cap};
 use fhe_bytecode::{CostModel, Params, ParamsSpec};
 
 use super::candidate::{Candidate, Digits, Outcome, Way};
+use super::segments::Segmentation;
 use super::towers::{Chains, TowerChoice, Towers};
 use crate::schedule::Problem;
 use crate::schedule::{Chain, ChainError, Schedule, Sizes};
@@ -19,9 +20,9 @@ const SCARCITY_PREMIUM: f64 = 1.02;
 /// Seconds of evaluation that a byte of evaluation keys is worth: about what it takes to send and load it once.
 const KEY_BYTE_SECONDS: f64 = 1e-9;
 /// Most special primes.
-const MAX_SPECIAL: usize = 8;
+pub(super) const MAX_SPECIAL: usize = 8;
 /// Bits by which digits may be larger than the special modulus: what they add hides in the scale of squares.
-const BEYOND: [f64; 6] = [-8.0, 0.0, 8.0, 14.0, 19.0, 24.0];
+pub(super) const BEYOND: [f64; 6] = [-8.0, 0.0, 8.0, 14.0, 19.0, 24.0];
 
 /// The sizes of digits that are tried.
 fn digits(towers: Towers) -> Vec<Digits> {
@@ -30,6 +31,20 @@ fn digits(towers: Towers) -> Vec<Digits> {
         Towers::Pool { .. } => BEYOND.map(Digits::Beyond).to_vec(),
     }
 }
+
+/// What evaluations and keys cost.
+#[derive(Clone, Copy)]
+pub(super) struct Prices<'a>(pub(super) &'a CostModel);
+
+impl Prices<'_> {
+    /// Seconds of an evaluation, and what the keys are worth.
+    pub(super) fn of(self, problem: &Problem<'_>, params: &Params, chain: &Chain) -> f64 {
+        problem.seconds(params, chain, self.0) + KEY_BYTE_SECONDS * problem.key_bytes(params, chain)
+    }
+}
+
+/// Ways that lower segments are looked for: the cheapest without them.
+const SEGMENTED_WAYS: usize = 4;
 
 /// What is asked of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +55,8 @@ pub struct Request {
     pub headroom: Option<f64>,
     /// How towers make up the moduli of the levels.
     pub towers: TowerChoice,
+    /// What lower levels may have of their own.
+    pub segmentation: Segmentation,
     /// Accept a modulus beyond the security bound.
     pub insecure: bool,
 }
@@ -95,7 +112,8 @@ pub fn schedule(
     };
     let base = problem.balanced_sizes(target, headrooms[0])?;
     let chains = &Chains::new(problem.positions(), problem.log_n);
-    let mut best: Option<(Candidate, Way<'_>, f64)> = None;
+    let prices = Prices(costs);
+    let mut best: Vec<(Candidate, Way<'_>, f64)> = Vec::new();
     let mut needed = f64::INFINITY;
     let ways = request.towers.all().iter().flat_map(move |&towers| {
         let way = move |(digits, n_special)| Way { chains, towers, digits, n_special, cap };
@@ -112,14 +130,12 @@ pub fn schedule(
                 };
                 match outcome {
                     Outcome::Found(found) => {
-                        let Candidate { params, chain, .. } = &*found;
-                        let seconds = problem.seconds(params, chain, costs);
-                        let keys = KEY_BYTE_SECONDS * problem.key_bytes(params, chain);
                         // Less room than wanted must be worth it.
-                        let price = (seconds + keys) * if i == 0 { 1.0 } else { SCARCITY_PREMIUM };
-                        if best.as_ref().is_none_or(|(_, _, b)| price < *b) {
-                            best = Some((*found, way, price));
-                        }
+                        let premium = if i == 0 { 1.0 } else { SCARCITY_PREMIUM };
+                        let price = prices.of(&problem, &found.params, &found.chain) * premium;
+                        let rank = best.partition_point(|(_, _, other)| *other <= price);
+                        best.insert(rank, (*found, way, price));
+                        best.truncate(SEGMENTED_WAYS);
                         break;
                     }
                     Outcome::TooLarge(bits) => needed = needed.min(bits),
@@ -128,18 +144,33 @@ pub fn schedule(
                 }
             }
         }
-        if best.is_some() {
+        if !best.is_empty() {
             break;
         }
     }
-    let (best, way, _) = best.ok_or(ScheduleError::DoesNotFit {
+    let mut cheapest: Option<(Candidate, f64)> = None;
+    for (found, way, _) in best {
+        let segmented = |found| problem.segmented(found, target, request.segmentation, prices);
+        let mut choices = Vec::new();
+        if request.headroom.is_none() {
+            choices.push((problem.with_spare_bits(found.clone(), target, way), 1.0));
+        }
+        // Room that is free at the top may cost a smaller ring below.
+        choices.push((found, SCARCITY_PREMIUM));
+        for (found, premium) in choices {
+            let (found, price) = segmented(found);
+            if cheapest.as_ref().is_none_or(|(_, least)| price * premium < *least) {
+                cheapest = Some((found, price * premium));
+            }
+        }
+    }
+    let (best, _) = cheapest.ok_or(ScheduleError::DoesNotFit {
         log_n: problem.log_n,
         levels: problem.positions().n_levels(),
         precision: request.precision,
         needed,
         cap: cap.unwrap_or(0),
     })?;
-    let best = if request.headroom.is_none() { problem.with_spare_bits(best, target, way) } else { best };
     Ok(problem.scheduled(best, request.precision, costs))
 }
 

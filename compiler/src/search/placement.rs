@@ -124,8 +124,8 @@ impl Front<'_> {
         let mut found: Vec<Schedule> = Vec::new();
         let mut precision = wanted;
         loop {
-            let Self { options: BuildOptions { headroom, towers, insecure, .. }, .. } = self;
-            let request = Request { precision, headroom: *headroom, towers: *towers, insecure: *insecure };
+            let BuildOptions { headroom, towers, segmentation, insecure, .. } = *self.options;
+            let request = Request { precision, headroom, towers, segmentation, insecure };
             match key_switching::schedule(problem, request, &self.options.costs) {
                 Ok(schedule) => found.push(schedule),
                 Err(ScheduleError::DoesNotFit { .. }) if precision > least || !found.is_empty() => {}

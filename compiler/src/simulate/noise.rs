@@ -49,10 +49,10 @@ impl InstructionNoise {
             let scale = fact.scale.value();
             let mut relative = 0.0;
             let variance = match instruction.op.kind() {
-                Kind::Input => n_encryptions as f64 * model.fresh() / scale.powi(2),
-                Kind::Product => model.key_switch(fact.level) / scale.powi(2),
-                Kind::Rescale => model.rescale_rounding() / scale.powi(2),
-                Kind::Map(map) => linear(program, &model, map, fact, &sources),
+                Kind::Input => n_encryptions as f64 * model.at(fact.level).fresh() / scale.powi(2),
+                Kind::Product => model.at(fact.level).key_switch(fact.level) / scale.powi(2),
+                Kind::Rescale => model.rescale_from(step.level()) / scale.powi(2),
+                Kind::Map(map) => linear(program, model.at(fact.level), map, fact, &sources),
                 Kind::PlainSum(_) => model.encode(program.layout(fact.layout).period()) / scale.powi(2),
                 Kind::PlainProduct(_) => {
                     let weight = fact.scale.over(sources[0].0).value();

@@ -87,9 +87,9 @@ fn added(
         let (n, before) = (part.samples.len(), sum.samples.len());
         return Err(refused(format!("has {n} samples, and files before it have {before}")));
     }
-    let evaluator = Evaluator::new(context);
     let add = |(a, b): (Stored, Stored)| {
         let mut total = a.expand(context);
+        let evaluator = Evaluator::new(context.at(total.level()));
         evaluator.add_assign(&mut total, &b.expand(context))?;
         Ok(Stored::Full(total))
     };

@@ -5,7 +5,16 @@ use super::*;
 fn spec(log_n: u32) -> ParamsSpec {
     let towers = ntt_primes_near(2f64.powi(30), log_n, 2, &[]).unwrap();
     let special_primes = ntt_primes_near(2f64.powi(31), log_n, 1, &towers).unwrap();
-    ParamsSpec { log_n, towers, special_primes, digit_size: 1, pool: None, insecure: false, toy: false }
+    ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size: 1,
+        pool: None,
+        lower: Vec::new(),
+        insecure: false,
+        toy: false,
+    }
 }
 
 /// Towers and one special prime whose product has close to `bits` bits, from either side.
@@ -24,6 +33,7 @@ fn spec_of_bits(log_n: u32, bits: f64) -> ParamsSpec {
         special_primes,
         digit_size: 1,
         pool: None,
+        lower: Vec::new(),
         insecure: false,
         toy: false,
     }
@@ -111,7 +121,16 @@ fn pool_spec(log_n: u32, bits: f64) -> ParamsSpec {
         vec![set(&[2]), set(&[0, 1, 3]), (2..n).map(TowerIdx).collect(), (0..n).map(TowerIdx).collect()];
     let pool = Some(Pool { levels, digits: vec![2, n - 2] });
     let digit_size = usize::from(n - 2).max(2);
-    ParamsSpec { log_n, towers, special_primes, digit_size, pool, insecure: false, toy: false }
+    ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size,
+        pool,
+        lower: Vec::new(),
+        insecure: false,
+        toy: false,
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn costs(level: u16) -> StepCosts {
         special_primes,
         digit_size: 2,
         pool: None,
+        lower: Vec::new(),
         insecure: false,
         toy: false,
     };

@@ -192,6 +192,7 @@ fn key_switching_noise_matches_where_the_key_error_dominates() {
         special_primes,
         digit_size: 2,
         pool: None,
+        lower: Vec::new(),
         insecure: false,
         toy: true,
     };
