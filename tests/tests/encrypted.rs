@@ -13,7 +13,7 @@ use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Cancel, Input, Options, Session, Silent};
 use fhe_runtime::Trial;
 use fhe_secret::SecretKey;
-use fhec::pipeline::LayoutChoice;
+use fhec::pipeline::{LayoutChoice, RingChoice, Segmentation, SpecialChoice};
 use fhec::report::{BuildReport, Measured};
 use fhec::{Model, Request, compile};
 use fhec_ir::{MemberIdx, evaluate};
@@ -70,6 +70,32 @@ fn check_all(nodes: &str, toy_log_n: Option<u32>) {
     for layout in [LayoutChoice::Packed, LayoutChoice::Hw] {
         for sublevels in [2, 1] {
             check(nodes, layout, sublevels, toy_log_n);
+        }
+    }
+}
+
+/// Lower levels have a smaller ring in both layouts, with clustering and for ensembles: all of them are evaluated elsewhere, too.
+#[test]
+fn smaller_rings_below_give_the_same_scores() {
+    for layout in [LayoutChoice::Packed, LayoutChoice::Hw] {
+        let request = |rings| Request {
+            layout,
+            segmentation: Segmentation { rings, special: SpecialChoice::ByLevel },
+            ..toy_request(graph(RESNET))
+        };
+        let [one, smaller] = [RingChoice::One, RingChoice::Smaller]
+            .map(|rings| compile(&request(rings), &mut ()).unwrap().built.program);
+        assert!(one.params().segments().all(|segment| segment.n() == one.params().n()));
+        let least = smaller.params().segments().map(|segment| segment.n()).min().unwrap();
+        assert!(least < smaller.params().n(), "{layout:?}: no smaller ring");
+        assert!(smaller.spec().lower_keys.iter().any(|keys| keys.entry.is_some()));
+        let n = smaller.input_layout().shape().len();
+        let input: Vec<f64> = (0..n).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect();
+        let expected = ClearProgram::new(&smaller).run(&input, &mut ()).unwrap();
+        for program in [one, smaller] {
+            let error = worst(&decrypted(&program, &input), &expected);
+            let bound = program.spec().prediction.max_abs_error;
+            assert!(error < bound, "{layout:?}: off by {error}, the program says at most {bound}");
         }
     }
 }

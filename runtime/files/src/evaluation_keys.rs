@@ -377,4 +377,33 @@ mod tests {
         encode_evaluation_keys(&mut data, &context, &keys(&context)).unwrap();
         check_damage(&data, |data| decode_evaluation_keys(data, data.len() as u64, &context).map(drop));
     }
+
+    #[test]
+    fn keys_of_smaller_rings_survive_the_file() {
+        let whole = toy_context();
+        let special_primes =
+            fhe_bytecode::params::ntt_primes_below(34, 6, 2, whole.params().towers()).unwrap();
+        let segment =
+            fhe_bytecode::SegmentSpec { log_n: 5, level: Level(1), special_primes, digits: vec![2] };
+        let towers = fhe_bytecode::params::ntt_primes_below(30, 6, 3, &[]).unwrap();
+        let special = fhe_bytecode::params::ntt_primes_below(33, 6, 1, &towers).unwrap();
+        let mut spec = whole.params().spec().clone();
+        (spec.log_n, spec.towers, spec.special_primes, spec.lower) = (6, towers, special, vec![segment]);
+        let context = Context::new(Params::new(spec).unwrap()).unwrap();
+        let mut request = KeyRequest::default();
+        request.add(KeyUse::Relinearize, Level(2));
+        request.add(KeyUse::rotation(3, &context), Level(2));
+        let lower = context.at(Level(1));
+        request.add_in(1, KeyUse::Relinearize, Level(1));
+        request.add_in(1, KeyUse::rotation(3, lower), Level(0));
+        request.add_in(1, KeyUse::Move(Galois::Conjugation), Level(0));
+        request.add_in(1, KeyUse::Enter, Level(1));
+        let keys = toy_key(&context, 1).evaluation_keys(&context, &request, &mut fixed_seeds(2)).unwrap();
+        let mut data = Vec::new();
+        encode_evaluation_keys(&mut data, &context, &keys).unwrap();
+        assert_eq!(data.len() as u64, evaluation_keys_len(context.params(), request.places()));
+        let read = decode_requested_keys(&data[..], data.len() as u64, &context, &request).unwrap();
+        assert!(read == keys);
+        check_damage(&data, |data| decode_evaluation_keys(data, data.len() as u64, &context).map(drop));
+    }
 }

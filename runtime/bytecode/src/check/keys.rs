@@ -31,6 +31,11 @@ impl Keys {
         }))
     }
 
+    /// How many rotation keys, in all segments.
+    pub fn n_rotations(&self) -> usize {
+        self.rotations.len() + self.lower.iter().map(|lower| lower.rotations.len()).sum::<usize>()
+    }
+
     /// Bytes of all keys in memory.
     pub fn bytes(&self, params: &Params) -> u64 {
         self.places().fold(0u64, |sum, place| sum.saturating_add(params.key_bytes(place)))

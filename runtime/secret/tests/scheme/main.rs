@@ -6,6 +6,7 @@ mod linear;
 mod noise;
 mod operations;
 mod seeds;
+mod segments;
 
 use std::sync::Arc;
 
