@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{Level, Params, ParamsError, ParamsSpec, Pool, TowerIdx};
 
 /// Most segments below the first.
-pub const MAX_LOWER: usize = 16;
+pub const MAX_LOWER: usize = 4;
 
 /// A segment below the first, as written by hand or read from a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
