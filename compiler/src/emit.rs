@@ -3,6 +3,8 @@
 //! A value is one run of registers, written once and freed after its last reader. Levels and scales are those of the
 //! scheduled values; the checker of the bytecode replays them.
 
+use std::collections::BTreeMap;
+
 use fhe_bytecode::{
     CheckErrors, CheckedProgram, CostModel, CtRange, InputSpec, Instruction, LayerId, LayerSpec, LayoutId,
     Level, LinearMap, LinearTerm, MapId, Op, Origin, OutputSpec, Port, Prediction, Preprocessing,
@@ -86,6 +88,12 @@ pub fn emit(scheduled: &Scheduled, costs: &CostModel, labels: Labels) -> Result<
     CheckedProgram::with_prediction(spec, |program| predict::predict(program, worst_error, costs))
 }
 
+/// The lanes of a run that a part of it is.
+fn part_of(run: CtRange, part: u32, lanes: u32, n_cts: usize) -> CtRange {
+    let len = lanes * n_cts as u32;
+    CtRange::new(run.first.0 + part * len, len)
+}
+
 struct Emitter<'a> {
     scheduled: &'a Scheduled,
     layouts: Vec<fhe_bytecode::LayoutSpec>,
@@ -131,7 +139,8 @@ impl<'a> Emitter<'a> {
     }
 
     fn fresh(&mut self, id: ValueId) -> CtRange {
-        let n_cts = self.scheduled.placed.layout(id).n_cts() as u32;
+        let value = self.scheduled.placed.value(id);
+        let n_cts = (value.layout.n_cts() * value.lanes) as u32;
         let range = CtRange::new(self.next_register, n_cts);
         self.next_register += n_cts;
         range
@@ -240,8 +249,14 @@ impl<'a> Emitter<'a> {
                 self.push(Op::MulPlain { dst, src, tensor: *factor, scale });
             }
             Part::Map(PlannedMap { map, plan }) => {
+                let mut runs: BTreeMap<ValueId, CtRange> = BTreeMap::new();
+                for source in map.sources() {
+                    let at_level = || self.at_level(source, level, &mut dropped);
+                    runs.entry(source).or_insert_with(at_level);
+                }
+                let lanes = self.scheduled.placed.value(id).lanes as u32;
                 let src: Vec<CtRange> =
-                    map.sources().map(|source| self.at_level(source, level, &mut dropped)).collect();
+                    map.terms.iter().map(|term| part_of(runs[&term.source], term.part, lanes, self.scheduled.placed.layout(term.source).n_cts())).collect();
                 dst = self.fresh(id);
                 let term = |term: &PlacedTerm| LinearTerm {
                     op: term.op.clone(),

@@ -86,7 +86,7 @@ impl<'a> PlanSet<'a> {
         for id in placed.circuit().ids() {
             let level = schedule.chain.level(placed.timed.time(id).working);
             let parts = placed.value(id).parts.iter().map(|part| match part {
-                Part::Map(map) => Part::Map(set.planned(map, level)),
+                Part::Map(map) => Part::Map(set.planned(map, level, placed.value(id).lanes)),
                 Part::Scalar { source } => Part::Scalar { source: *source },
                 Part::Plain { source, factor } => Part::Plain { source: *source, factor: *factor },
             });
@@ -97,7 +97,7 @@ impl<'a> PlanSet<'a> {
     }
 
     /// The plan of the next map, in view of the keys that there are.
-    fn planned(&mut self, map: &Arc<PlacedMap>, level: Level) -> PlannedMap {
+    fn planned(&mut self, map: &Arc<PlacedMap>, level: Level, lanes: usize) -> PlannedMap {
         let params = &self.schedule.params;
         let mut step = self.costs.at(params, level);
         step.key *= self.price;
@@ -109,9 +109,9 @@ impl<'a> PlanSet<'a> {
         }
         let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
         let plaintexts = PlaintextUse::new(&map.diagonals, &expanded, params, level);
-        self.working_bytes = self.working_bytes.max(working_bytes(params, &expanded, level));
+        self.working_bytes = self.working_bytes.max(working_bytes(params, &expanded, level) * lanes as u64);
         self.plaintext_bytes += plaintexts.bytes;
-        self.seconds += step.linear(&expanded.counts());
+        self.seconds += step.linear(&expanded.counts()) * lanes as f64;
         self.encode_seconds += step.encode(plaintexts.count, plaintexts.period);
         PlannedMap { map: Arc::clone(map), plan }
     }

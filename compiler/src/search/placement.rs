@@ -143,8 +143,9 @@ impl Front<'_> {
 
     fn at_ring(self, packing: Packing, log_n: u32) -> Result<(Placed, Schedule), BuildError> {
         let Self { timed, stats, options, .. } = self;
-        let layouts = layout::assign(timed.circuit(), packing, 1 << (log_n - 1))?;
-        let placed = Placed::new(timed, layouts)?;
+        let batch = options.batch;
+        let layouts = layout::assign_batch(timed.circuit(), packing, 1 << (log_n - 1), batch as u32)?;
+        let placed = Placed::of_batch(timed, layouts, batch)?;
         placed.judge()?;
         let facts = map_facts(&placed, log_n, &options.costs)?;
         let n_encryptions = options.n_encryptions;

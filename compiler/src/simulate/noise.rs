@@ -34,7 +34,7 @@ impl InstructionNoise {
         let model = NoiseModel::new(program.params());
         let leaks = leaks(program);
         // Each of several inputs may be encrypted by itself.
-        let n_encryptions = program.spec().input.ports.len().max(1);
+        let n_encryptions = (program.spec().input.ports.len() / program.batch()).max(1);
         // What is in the registers while the instructions are replayed: scale and mean square.
         let mut held: BTreeMap<CtId, (Scale, f64)> = BTreeMap::new();
         let mut noise = Vec::with_capacity(program.spec().instructions.len());

@@ -152,7 +152,9 @@ pub fn summarize_until(
 pub fn disturbed(program: &CheckedProgram, sample: &[f64], seed: u64) -> Result<Vec<f64>, InputError> {
     let samples = vec![sample.to_vec()];
     let simulator = Simulator::new(program, &samples, seed)?;
-    simulator.clear.run(sample, &mut simulator.hook(0))
+    let mut results = simulator.clear.run(&simulator.batch(0), &mut simulator.hook(0))?;
+    results.truncate(results.len() / program.batch());
+    Ok(results)
 }
 
 struct Simulator<'a> {
@@ -168,7 +170,8 @@ impl<'a> Simulator<'a> {
     fn new(program: &'a CheckedProgram, samples: &'a dyn Inputs, seed: u64) -> Result<Self, InputError> {
         let (clear, moduli) = (ClearProgram::new(program), Moduli::new(program));
         let n = samples.len().min(SIZED);
-        let sized: Vec<Vec<f64>> = (0..n).map(|i| samples.input(i * samples.len() / n)).collect();
+        let sized: Vec<Vec<f64>> =
+            (0..n).map(|i| samples.input(i * samples.len() / n).repeat(program.batch())).collect();
         let noise = InstructionNoise::new(&clear, &sized)?;
         Ok(Self { program, clear, noise, moduli, samples, seed })
     }
@@ -180,9 +183,11 @@ impl<'a> Simulator<'a> {
     ) -> Result<Vec<Outcome>, InputError> {
         let of = self.samples.len();
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(of);
-        for start in (0..of).step_by(CHUNK) {
-            let chunk = (start..(start + CHUNK).min(of)).into_par_iter();
-            outcomes.extend(chunk.map(|i| self.outcome(i)).collect::<Result<Vec<_>, _>>()?);
+        let batch = self.program.batch();
+        let chunk_len = CHUNK.next_multiple_of(batch);
+        for start in (0..of).step_by(chunk_len) {
+            let chunk = (start..(start + chunk_len).min(of)).into_par_iter().step_by(batch);
+            outcomes.extend(chunk.map(|i| self.outcome(i)).collect::<Result<Vec<_>, _>>()?.into_iter().flatten());
             progress(outcomes.len(), of);
             if until == Until::Change && outcomes.iter().any(|outcome| !outcome.agrees) {
                 break;
@@ -218,12 +223,23 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    fn outcome(&self, index: usize) -> Result<Outcome, InputError> {
-        let sample = self.samples.input(index);
+    /// The outcomes of the samples from one on that are evaluated together.
+    fn outcome(&self, first: usize) -> Result<Vec<Outcome>, InputError> {
+        let sample = self.batch(first);
         let exact = self.clear.run(&sample, &mut ())?;
-        let mut hook = self.hook(index);
+        let mut hook = self.hook(first);
         let noisy = self.clear.run(&sample, &mut hook)?;
-        Ok(Outcome::new(&exact, &noisy, self.samples.class(index), hook.fullest))
+        let (each, of) = ((exact.len() / self.program.batch()).max(1), self.samples.len());
+        let outcome = |(index, (exact, noisy)): (usize, (&[f64], &[f64]))| {
+            Outcome::new(exact, noisy, self.samples.class(index), hook.fullest)
+        };
+        Ok((first..of).zip(exact.chunks(each).zip(noisy.chunks(each))).map(outcome).collect())
+    }
+
+    /// The samples from one on that are evaluated together; the last one again where they are too few.
+    fn batch(&self, first: usize) -> Vec<f64> {
+        let last = self.samples.len() - 1;
+        (first..first + self.program.batch()).flat_map(|i| self.samples.input(i.min(last))).collect()
     }
 
     /// The noise and the moduli of one sample.
@@ -240,8 +256,8 @@ impl<'a> Simulator<'a> {
     fn layer_losses(&self) -> Result<Vec<LayerLoss>, InputError> {
         let program = self.program;
         let mut sums = vec![(0.0, 0.0); program.spec().layers.len()];
-        for index in 0..self.samples.len().min(LAYER_SAMPLES) {
-            let sample = self.samples.input(index);
+        for index in (0..self.samples.len().min(LAYER_SAMPLES)).step_by(self.program.batch()) {
+            let sample = self.batch(index);
             let mut exact = Results { program, inner: (), by_layer: BTreeMap::new() };
             self.clear.run(&sample, &mut exact)?;
             let mut noisy = Results { program, inner: self.hook(index), by_layer: BTreeMap::new() };

@@ -42,7 +42,7 @@ pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, Pool, Towe
 pub use plan::{CostModel, Cpu, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
 pub use program::{
     InputSpec, Instruction, Interval, Kind, LayerSpec, LinearMap, Numbers, Op, Origin, OutputSpec, Port,
-    Prediction, Preprocessing, ProgramSpec, Raw, RotationKey, Tail, TailStep,
+    Prediction, Preprocessing, ProgramSpec, Raw, RotationKey, Tail, TailStep, batch_ports,
 };
 pub use rotation::Rotation;
 pub use scale::Scale;

@@ -126,7 +126,7 @@ impl Session {
         Ok((outputs.pop().unwrap_or_default(), profile))
     }
 
-    /// Evaluates the program on several encrypted inputs at once. They share the transforms of plaintexts, each gets the bits
+    /// Evaluates the program on several encrypted inputs at once, each a whole batch where the program takes batches. They share the transforms of plaintexts, each gets the bits
     /// that it would get alone, and each takes its own [`MemoryPlan::working_bytes`].
     ///
     /// # Errors
@@ -204,7 +204,8 @@ impl Session {
             return Err(VmError::WrongKey { found, expected });
         }
         let input = &input.ciphertexts;
-        let expected = self.model.program.input_layout().n_cts();
+        let layout = self.model.program.input_layout();
+        let expected = layout.n_cts() * layout.lanes(self.model.program.batch());
         if input.len() != expected {
             return Err(VmError::InputCount { found: input.len(), expected });
         }
@@ -292,7 +293,8 @@ impl Session {
             ticker,
         };
         let evaluator = Evaluator::new(&self.model.context);
-        registers.with_runs(src, |samples| {
+        let lanes = self.model.program.fact(index).map_or(1, |fact| fact.lanes as usize);
+        registers.with_lanes(src, lanes, |samples| {
             let keys = self.keys.galois();
             let results = linear::evaluate_batch(&evaluator, samples, step.plan(), &source, keys)?;
             Ok(results.into_iter().flatten().collect())
@@ -309,11 +311,11 @@ impl Session {
     ) -> Result<Vec<Ciphertext>, CkksError> {
         let basis = self.model.context.basis(step.level);
         let encoder = self.model.context.encoder();
-        let (operands, n_each) = (registers.run(src)?, src.len());
+        let operands = registers.run(src)?;
         let one = |(i, &operand): (usize, &&Ciphertext)| {
-            // Every sample takes all vectors.
-            let i = i % n_each;
-            let vector = step.vectors.get(i).ok_or(CkksError::Plan("a constant has too few vectors"))?;
+            // Every sample, and every lane of it, takes all vectors.
+            let i = i % step.vectors.len().max(1);
+            let vector = step.vectors.get(i).ok_or(CkksError::Plan("a constant has no vectors"))?;
             let encode = || encoder.round(vector, step.scale);
             match self.model.sets[index].get(&self.model.context, &self.model.meter, i, encode)? {
                 Diagonal::Plaintext(plain) => apply(operand, &plain),

@@ -24,7 +24,8 @@ pub(crate) fn join(args: &Join, quiet: bool) -> Result<(), CliError> {
     }
     store::check_ciphertexts(&args.output)?;
     let program = Contract::load(&args.program)?;
-    let ports = &program.interface.input().ports;
+    let one = program.interface.of_one();
+    let ports = &one.input().ports;
     // Which input every file has is known before anything large is read.
     let found = args.parts.iter().map(|path| port_of(path, ports)).collect::<Result<Vec<u32>, _>>()?;
     let name = |port: u32| ports[port as usize].name.as_str();

@@ -73,16 +73,31 @@ impl Layout {
         shape: Shape,
         stride: [u32; 2],
     ) -> Result<(Self, Derived), LayoutError> {
+        self.after_with(packing, shape, stride, self.spec().members)
+    }
+
+    /// As [`Layout::after`], for a result with another number of members.
+    ///
+    /// # Errors
+    /// When one channel of every member does not fit one ciphertext.
+    pub fn after_with(
+        &self,
+        packing: Packing,
+        shape: Shape,
+        stride: [u32; 2],
+        members: u32,
+    ) -> Result<(Self, Derived), LayoutError> {
         let s = self.spec();
+        let block_stride = s.block_slots();
         let gap = [0, 1].map(|axis| s.gap[axis].saturating_mul(stride[axis]));
         let extent = |n: u32, gap: u32| u64::from(n) * u64::from(gap);
         let fits = extent(shape.width, gap[1]) <= u64::from(s.row_stride)
-            && extent(shape.height, gap[0]) * u64::from(s.row_stride) <= u64::from(s.block_stride);
+            && extent(shape.height, gap[0]) * u64::from(s.row_stride) <= u64::from(block_stride);
         if fits && gap[0] <= super::MAX_SLOTS && gap[1] <= super::MAX_SLOTS {
-            let grid = Grid { gap, row_stride: s.row_stride, block_stride: s.block_stride };
-            return Ok((on_grid(packing, shape, s.members, s.slots, &grid)?, Derived::SameGrid));
+            let grid = Grid { gap, row_stride: s.row_stride, block_stride };
+            return Ok((on_grid(packing, shape, members, s.slots, &grid)?, Derived::SameGrid));
         }
-        Ok((Self::fresh(packing, shape, s.members, s.slots)?, Derived::Fresh))
+        Ok((Self::fresh(packing, shape, members, s.slots)?, Derived::Fresh))
     }
 
     /// The same placement with one member only: what is left once the members are averaged.
@@ -91,7 +106,10 @@ impl Layout {
     /// Never for a checked layout; the constructor checks again.
     pub fn single_member(&self) -> Result<Self, LayoutError> {
         let spec = self.spec();
-        let period = (spec.period / spec.members.next_power_of_two()).max(spec.member_stride);
+        let period = match spec.is_interleaved() {
+            true => spec.period,
+            false => (spec.period / spec.members.next_power_of_two()).max(spec.member_stride),
+        };
         Self::new(LayoutSpec { members: 1, period: padded(period), ..spec.clone() })
     }
 }
@@ -119,7 +137,12 @@ fn on_grid(
             shape.channels.div_ceil(phases[0] * phases[1]).max(1).next_power_of_two().min(most_blocks)
         }
     };
-    let member_stride = blocks * grid.block_stride;
+    let padded_members = members.max(1).next_power_of_two();
+    // Several blocks of several members: members alternate within every block.
+    let (block_stride, member_stride) = match members > 1 && blocks > 1 {
+        true => (grid.block_stride * padded_members, grid.block_stride),
+        false => (grid.block_stride, grid.block_stride * blocks),
+    };
     Layout::new(LayoutSpec {
         shape,
         members,
@@ -128,9 +151,9 @@ fn on_grid(
         phases,
         blocks,
         row_stride: grid.row_stride,
-        block_stride: grid.block_stride,
+        block_stride,
         member_stride,
-        period: member_stride * members.max(1).next_power_of_two(),
+        period: grid.block_stride * blocks * padded_members,
     })
 }
 
