@@ -140,7 +140,9 @@ fn joined(cx: &mut Translator<'_>, results: Vec<Scored>) -> Result<Vec<Port>, Op
             value = vector(cx, &node, value)?;
         }
         let channels_last = !value.view.is_canonical();
-        let dims = value.view.dims().iter().map(|&d| d as u32).collect();
+        let dims: Vec<u32> = value.view.dims().iter().map(|&d| d as u32).collect();
+        // A scalar is a vector of one number to clients.
+        let dims = if dims.is_empty() { vec![1] } else { dims };
         let name = result.name.clone();
         ports.push(Port { name, dims, channels_last, offset: offset as u32 });
         offset += value.view.shape().len();
