@@ -208,6 +208,53 @@ fn keys_beyond_the_allowance_are_not_made() {
     assert!(!folder.path("store/keys/anonymous").exists());
 }
 
+#[test]
+fn a_server_does_not_say_how_much_is_held_of_its_result() {
+    let folder = Folder::new();
+    let server = folder.serve(None);
+    // Keys first: nothing is said of their size once the server has them.
+    for (what, words) in [
+        ("key_file_bytes", "the file of evaluation keys has 9"),
+        ("result_bytes", "an encrypted result has 9"),
+        ("input_bytes", "an encrypted input has 9"),
+    ] {
+        let liar = lying(server.address(), what);
+        check_refused(&folder.remote(liar, "in.csv"), words);
+    }
+}
+
+/// A way to a server that tells another size of its programs: nineteen digits.
+fn lying(server: SocketAddr, what: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming().take(1000).flatten() {
+            let server = TcpStream::connect(server).unwrap();
+            let (mut from_server, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            std::thread::spawn(move || pass(client, server, usize::MAX));
+            std::thread::spawn(move || {
+                let mut first = vec![0; 16 << 10];
+                let n = from_server.read(&mut first).unwrap_or(0);
+                let text = String::from_utf8_lossy(&first[..n]).into_owned();
+                let field = format!("\"{what}\":");
+                let answer = match (text.split_once("\r\n\r\n"), text.split_once(&field)) {
+                    (Some(_), Some((before, after))) => {
+                        let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+                        let body = format!("{before}{field}9000000000000000000{rest}");
+                        let body = body.split_once("\r\n\r\n").unwrap().1.to_owned();
+                        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+                        format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+                    }
+                    _ => first[..n].to_vec(),
+                };
+                let _ = to_client.write_all(&answer);
+                pass(from_server, to_client, usize::MAX);
+            });
+        }
+    });
+    address
+}
+
 /// A way to a server that cuts the first connections which send much.
 struct Cutting {
     address: SocketAddr,

@@ -60,7 +60,7 @@ pub enum RemoteError {
     #[error("the server sent the interface of another program than it names")]
     OtherInterface,
     /// A program that asks for other sizes than its interface.
-    #[error("the server asks for {said} bytes of {what}, but its interface makes {computed}")]
+    #[error("the server says that {what} has {said} bytes, but by its interface there are {computed}")]
     Sizes {
         /// Of what.
         what: &'static str,

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use fhe_bytecode::text::harmless;
 use fhe_client::Client;
-use fhe_files::{Ciphertexts, Expected, Request, Stored, decode_ciphertexts, encode_ciphertexts};
+use fhe_files::{
+    Ciphertexts, Expected, Form, Request, Stored, ciphertexts_len, decode_ciphertexts, encode_ciphertexts,
+};
 use fhe_secret::SeedSource;
 use zeroize::Zeroizing;
 
@@ -40,9 +42,14 @@ pub(super) fn ask(
     let ciphertexts = Ciphertexts::new(key_id, vec![sample]);
     let request = encode_ciphertexts(&mut input, context, &Expected::input(client.interface()), &ciphertexts)
         .map_err(|error| CliError::Output(std::io::Error::other(error)))?;
-    if input.len() as u64 != program.input_bytes {
-        let (said, computed) = (program.input_bytes, input.len() as u64);
-        return Err(RemoteError::Sizes { what: "encrypted input", said, computed }.into());
+    let result = ciphertexts_len(context, &Expected::result(client.interface()), 1, Form::Full);
+    // What comes back is held in memory, so its size is not the server's to say.
+    let sizes = [
+        ("an encrypted input", program.input_bytes, input.len() as u64),
+        ("an encrypted result", program.result_bytes, result),
+    ];
+    if let Some((what, said, computed)) = sizes.into_iter().find(|(_, said, computed)| said != computed) {
+        return Err(RemoteError::Sizes { what, said, computed }.into());
     }
     Ok(Asked { job: server.submit(program, &hex(&key_id.0), &input)?, request })
 }

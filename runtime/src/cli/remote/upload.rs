@@ -43,7 +43,7 @@ pub(super) fn ensure(
     let total = evaluation_keys_len(client.interface().params(), request.levels());
     if total != program.key_file_bytes {
         let said = program.key_file_bytes;
-        return Err(RemoteError::Sizes { what: "evaluation keys", said, computed: total }.into());
+        return Err(RemoteError::Sizes { what: "the file of evaluation keys", said, computed: total }.into());
     }
     if std::fs::metadata(&path).map_or(0, |file| file.len()) != total {
         Home::remove(&path)?;
