@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fhe_ckks::{Context, EvaluationKeys};
-use fhe_files::{Kind, encode_evaluation_keys};
+use fhe_files::encode_evaluation_keys;
 use fhe_host::Content;
 use fhe_runtime::store::write_atomically;
 use pyo3::prelude::*;
@@ -27,12 +27,13 @@ pub(crate) struct EvalKeys {
 
 #[pymethods]
 impl EvalKeys {
-    /// Writes the file that `fhe-run keygen` writes.
+    /// Writes the file that `fhe-run keygen` writes. A file that is there already is never replaced.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let (context, keys) = (self.context.clone(), self.keys.clone());
         long::run(py, &COMMON, None, move |_| {
-            let content = Content::Magic(Kind::EvaluationKeys.magic());
-            Ok(write_atomically(&path, content, |file| Ok(encode_evaluation_keys(file, &context, &keys)?))?)
+            Ok(write_atomically(&path, Content::New, |file| {
+                Ok(encode_evaluation_keys(file, &context, &keys)?)
+            })?)
         })
     }
 

@@ -37,11 +37,13 @@ mod _fhec {
     #[pymodule_export]
     use crate::keys::EvalKeys;
     #[pymodule_export]
+    use crate::paths::write_page;
+    #[pymodule_export]
     use crate::program::Program;
     #[pymodule_export]
     use crate::server::Server;
     #[pymodule_export]
-    use crate::sizes::{parse, show};
+    use crate::sizes::{harmless, parse, show};
     use pyo3::prelude::*;
 
     /// Called in the child of a fork, before anything else.

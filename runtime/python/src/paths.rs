@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fhe_host::Content;
+use fhe_host::{Content, Text};
 use fhe_runtime::store::write_atomically;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
@@ -62,4 +62,10 @@ pub(crate) fn write(path: &Path, content: Content, bytes: &[u8]) -> Result<(), F
 pub(crate) fn wrong_type(argument: &str, given: &Bound<'_, PyAny>, wanted: &str) -> PyErr {
     let found = given.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
     pyo3::exceptions::PyTypeError::new_err(format!("{argument} is {wanted}, not {found}"))
+}
+
+/// Writes a page; it replaces pages only.
+#[pyfunction]
+pub(crate) fn write_page(path: PathBuf, page: &str) -> PyResult<()> {
+    Ok(write(&path, fhe_diagnostics::text(Text::Html), page.as_bytes())?)
 }

@@ -1,4 +1,4 @@
-//! Numbers of bytes, as people write them.
+//! Numbers of bytes, as people write them, and words of others, as people may see them.
 
 use fhe_host::{parse_bytes, show_bytes};
 use pyo3::prelude::*;
@@ -24,4 +24,10 @@ pub(crate) fn parse(size: &Bound<'_, PyAny>) -> PyResult<u64> {
 #[pyo3(name = "show_bytes")]
 pub(crate) fn show(count: u64) -> String {
     show_bytes(count)
+}
+
+/// A text with every character that a terminal would obey written as its number.
+#[pyfunction]
+pub(crate) fn harmless(text: &Bound<'_, PyString>) -> String {
+    fhe_bytecode::text::harmless(&text.to_string_lossy())
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import subprocess
+import warnings
 
 import numpy as np
+import pytest
 from conftest import LENET, command
 
 import fhec
@@ -63,3 +65,30 @@ def test_the_commands_make_the_same_bits(program, client, keys, server, pictures
     server.add_keys(tmp_path / "new.evk")
     scores = fhec.Client.load(program, tmp_path / "new.key").decrypt(server.run(tmp_path / "new.ct"), raw=True)
     assert np.abs(scores - program.predict(pictures[:2])).max() < program.max_abs_error
+
+
+def test_no_file_is_lost_to_another(program, client, keys, tmp_path):
+    """Keys replace nothing, and what else is written replaces its own kind only."""
+    client.save(tmp_path / "me.key")
+    keys.save(tmp_path / "me.evk")
+    program.save(tmp_path / "lenet.fhebc")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    writers = [client.save, keys.save, client.save_eval_keys, program.report().save]
+    for path in before:
+        for write in writers:
+            with pytest.raises(fhec.FileError):
+                write(path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    for _ in range(2):
+        program.report().save(tmp_path / "report.html")
+
+
+def test_a_key_of_another_program_says_so(program, client, pictures, tmp_path):
+    client.save(tmp_path / "me.key")
+    other = fhec.compile(LENET, calibrate=pictures[:5], toy=True, like=program)
+    assert other.fingerprint != program.fingerprint
+    with pytest.warns(fhec.DoubtWarning, match="was made for program"):
+        fhec.Client.load(other, tmp_path / "me.key")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fhec.Client.load(program, tmp_path / "me.key")

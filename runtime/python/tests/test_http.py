@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -93,4 +94,58 @@ def test_no_server_and_no_contract_are_errors(client, pictures):
     with pytest.raises(fhec.ServiceError) as found:
         fhec.connect(f"http://127.0.0.1:{server.server_port}", client).programs()
     assert found.value.code == "no-contract"
+    server.shutdown()
+
+
+class Liar(BaseHTTPRequestHandler):
+    """A server that answers as the test says: a status and bytes, or bytes without end."""
+
+    answers: dict[str, tuple[int, bytes | None]] = {}
+
+    def _answer(self) -> None:
+        status, data = self.answers[f"{self.command} {self.path.split('?')[0].rsplit('/', 1)[-1]}"]
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(status)
+        self.end_headers()
+        try:
+            while data is None:
+                self.wfile.write(b"0" * (1 << 20))
+            self.wfile.write(data)
+        except OSError:
+            pass  # The client has had enough.
+
+    do_GET = do_POST = do_DELETE = _answer  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_server_that_lies_is_found_out(client, pictures):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Liar)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    service = fhec.connect(f"http://127.0.0.1:{server.server_port}", client)
+    request = client.encrypt(pictures[:1])
+    name = "ab" * 32
+    job = {"id": name, "state": "done", "fraction": 1.0}
+    done = json.dumps(job).encode()
+
+    def refused(**answers: tuple[int, bytes | None]) -> str:
+        Liar.answers = {key.replace("_", " "): answer for key, answer in answers.items()}
+        with pytest.raises(fhec.ServiceError) as found:
+            service.run(request)
+        return f"{found.value.code}: {found.value.what}"
+
+    # Bytes without end are not held, wherever they come.
+    assert "more than" in refused(POST_jobs=(200, done), GET_result=(200, None))
+    assert "more than" in refused(POST_jobs=(200, None))
+    assert "no-contract" in refused(POST_jobs=(500, None))
+    # A job's name is no path, and what is no record of a job is none.
+    for bad in ("../../v1/keys", name.upper(), name + "/cancel", 7, None):
+        assert "no name" in refused(POST_jobs=(200, json.dumps({**job, "id": bad}).encode()))
+    for bad in (b"[]", b"{}", b"7", b'{"state": 7}', b"[" * 100_000, b"\xff", b""):
+        assert "no-contract" in refused(POST_jobs=(200, bad))
+    # What a terminal would obey is spelled out.
+    problem = json.dumps({"code": "bad\x1b[2J", "message": "clear\x1b[2J \u202e \ud800"}).encode()
+    words = refused(POST_jobs=(422, problem))
+    assert "\x1b" not in words and "\u202e" not in words and "clear" in words
     server.shutdown()

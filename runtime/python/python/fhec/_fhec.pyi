@@ -18,10 +18,12 @@ __all__ = [
     "__version__",
     "after_fork",
     "compile",
+    "harmless",
     "levels",
     "parse_bytes",
     "report",
     "show_bytes",
+    "write_page",
 ]
 
 __version__: str
@@ -35,6 +37,8 @@ _Progress: TypeAlias = bool | Callable[[float | None, str], object] | None
 def after_fork() -> None: ...
 def parse_bytes(size: int | str) -> int: ...
 def show_bytes(count: int) -> str: ...
+def harmless(text: str) -> str: ...
+def write_page(path: _Path, page: str) -> None: ...
 def compile(
     models: list[str | tuple[str, bytes]],
     calibrate: _Calibration,

@@ -6,6 +6,7 @@ import http.client
 import ipaddress
 import json
 import os
+import re
 import tempfile
 import time
 from typing import IO, TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from fhec import _progress
 from fhec._errors import DataError, ServiceError, UsageError
-from fhec._fhec import Ciphertexts, Client
+from fhec._fhec import Ciphertexts, Client, harmless
 
 if TYPE_CHECKING:
     import ssl
@@ -33,6 +34,8 @@ _REMEDIES = {
 _WAIT = 20
 #: Times that a request is tried again where the server says that it may be.
 _RETRIES = 60
+#: Most bytes of an answer that is no result.
+_ANSWER = 4 << 20
 
 
 def connect(
@@ -76,7 +79,7 @@ class Service:
         """Makes evaluation keys and sends them, unless the server has them already. They go through a file, one at a time."""
         path = f"/v1/programs/{self._program}/keys/{self._client.key}"
         try:
-            state = self._json("GET", path)
+            state = self._record("GET", path)
         except ServiceError as error:
             if error.facts.get("status") != 404 or error.code == "no-such-program":
                 raise
@@ -86,34 +89,38 @@ class Service:
                 file = os.path.join(folder, "keys.evk")
                 self._client.save_eval_keys(file, progress=progress)
                 with open(file, "rb") as body:
-                    state = self._json("PUT", f"{path}?wait={_WAIT}", body)
+                    state = self._record("PUT", f"{path}?wait={_WAIT}", body)
         while state["state"] == "checking":
-            state = self._json("GET", f"{path}?wait={_WAIT}")
+            state = self._record("GET", f"{path}?wait={_WAIT}")
         if state["state"] != "ready":
-            problem = state.get("error") or {}
-            raise ServiceError(problem.get("message", f"the keys are {state['state']}"), problem.get("code", "keys"), "send them again")
+            problem = state["error"] if isinstance(state.get("error"), dict) else {}
+            message = harmless(str(problem.get("message", f"the keys are {state['state']}")))
+            raise ServiceError(message, harmless(str(problem.get("code", "keys"))), "send them again")
         self._has_keys = True
 
     def run(self, request: Ciphertexts, *, progress: _progress.Progress = None) -> Ciphertexts:
         """Evaluates one encrypted sample there."""
         shown = _progress.start(progress)
-        job = self._json("POST", f"/v1/programs/{self._program}/jobs?key={self._client.key}", request.to_bytes())
+        job = self._record("POST", f"/v1/programs/{self._program}/jobs?key={self._client.key}", request.to_bytes())
+        if not re.fullmatch("[0-9a-f]{64}", str(job.get("id"))):
+            raise self._no_contract("the job has no name")
         path = f"/v1/jobs/{job['id']}"
         pause = 0.02
         try:
             while job["state"] in ("queued", "running"):
                 if shown is not None:
-                    shown(job["fraction"], job.get("layer") or job["state"])
+                    shown(_fraction(job.get("fraction")), harmless(str(job.get("layer") or job["state"])))
                 time.sleep(pause)
                 pause = min(pause * 1.5, 1.0)
-                job = self._json("GET", path)
+                job = self._record("GET", path)
         except BaseException:
             # Nobody waits for the result any more, whatever ended the waiting.
             self._forget("POST", f"{path}/cancel")
             raise
         finally:
             _progress.end(shown)
-        result = Ciphertexts.load(self._send("GET", f"{path}/result"))
+        # As long as this client's interface says: a server could send bytes without end.
+        result = Ciphertexts.load(self._send("GET", f"{path}/result", limit=self._client.interface.result_bytes))
         self._forget("DELETE", path)
         return result
 
@@ -137,7 +144,20 @@ class Service:
         return f"<fhec.Service at {self._parts.geturl()} for key {self._client.key[:8]}…>"
 
     def _json(self, method: str, path: str, body: bytes | IO[bytes] | None = None) -> Any:
-        return json.loads(self._send(method, path, body))
+        try:
+            return json.loads(self._send(method, path, body))
+        except (ValueError, RecursionError) as error:
+            raise self._no_contract("an answer that is no JSON") from error
+
+    def _record(self, method: str, path: str, body: bytes | IO[bytes] | None = None) -> dict[str, Any]:
+        """What the server says of keys or of a job."""
+        record = self._json(method, path, body)
+        if not isinstance(record, dict) or not isinstance(record.get("state"), str):
+            raise self._no_contract("an answer without a state")
+        return record
+
+    def _no_contract(self, what: str) -> ServiceError:
+        return ServiceError(f"{self._parts.geturl()}: {what}", "no-contract", "check the address: this is no server of `fhe-serve`")
 
     def _forget(self, method: str, path: str) -> None:
         try:
@@ -145,9 +165,11 @@ class Service:
         except ServiceError:
             pass
 
-    def _send(self, method: str, path: str, body: bytes | IO[bytes] | None = None) -> bytes:
+    def _send(self, method: str, path: str, body: bytes | IO[bytes] | None = None, limit: int = _ANSWER) -> bytes:
         for attempt in range(_RETRIES + 1):
-            status, retry_after, data = self._once(method, path, body)
+            status, retry_after, data = self._once(method, path, body, max(limit, _ANSWER))
+            if status < 300 and len(data) > limit:
+                raise self._no_contract(f"an answer of more than {limit} bytes")
             if status < 300:
                 return data
             if status not in (429, 503) or retry_after is None or attempt == _RETRIES:
@@ -155,7 +177,7 @@ class Service:
             time.sleep(min(retry_after, 30))
         raise AssertionError("the last attempt raises")
 
-    def _once(self, method: str, path: str, body: bytes | IO[bytes] | None) -> tuple[int, float | None, bytes]:
+    def _once(self, method: str, path: str, body: bytes | IO[bytes] | None, limit: int) -> tuple[int, float | None, bytes]:
         host, port = self._parts.hostname or "", self._parts.port
         connection: http.client.HTTPConnection
         if self._parts.scheme == "https":
@@ -172,10 +194,10 @@ class Service:
             connection.request(method, self._parts.path.rstrip("/") + path, body=body, headers=headers)
             answer = connection.getresponse()
             wait = answer.getheader("Retry-After")
-            return answer.status, float(wait) if wait and wait.isdigit() else None, answer.read()
+            return answer.status, float(wait) if wait and wait.isdecimal() else None, answer.read(limit + 1)
         except (OSError, http.client.HTTPException) as error:
             raise ServiceError(
-                f"{self._parts.geturl()}: {error or type(error).__name__}",
+                f"{self._parts.geturl()}: {harmless(str(error)) or type(error).__name__}",
                 "unreachable",
                 "check the address, and whether `fhe-serve run` is running there",
             ) from error
@@ -185,11 +207,15 @@ class Service:
     def _refusal(self, status: int, data: bytes) -> ServiceError:
         try:
             problem = json.loads(data)
-            code, message = str(problem["code"]), str(problem["message"])
-        except (ValueError, KeyError, TypeError):
+            code, message = harmless(str(problem["code"])), harmless(str(problem["message"]))
+        except (ValueError, KeyError, TypeError, RecursionError):
             code, message = "no-contract", f"an answer with status {status} that is not of fhe-serve"
         remedy = _REMEDIES.get(code, "see docs/python.md, and the log of the server")
         return ServiceError(f"{self._parts.geturl()}: {message}", code, remedy, {"status": status})
+
+
+def _fraction(said: object) -> float:
+    return min(max(float(said), 0.0), 1.0) if isinstance(said, (int, float)) else 0.0
 
 
 def _is_local(host: str) -> bool:

@@ -6,10 +6,9 @@ import html
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fhec._fhec import show_bytes
+from fhec._fhec import show_bytes, write_page
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,8 +106,8 @@ class Report:
         self.html = page
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page."""
-        Path(path).write_text(self.html, encoding="utf-8")
+        """Writes the page; a file of another kind is not replaced."""
+        write_page(path, self.html)
 
     def __repr__(self) -> str:
         return f"<fhec.Report: {len(self.html)} characters; save(path) writes it>"

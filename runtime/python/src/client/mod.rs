@@ -6,7 +6,7 @@ mod samples;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fhe_bytecode::Interface as Contract;
+use fhe_bytecode::{Fingerprint, Interface as Contract};
 use fhe_ckks::key_request;
 use fhe_client::Answer;
 use fhe_runtime::store;
@@ -58,7 +58,7 @@ impl Client {
     fn with_key(
         py: Python<'_>,
         given: &Bound<'_, PyAny>,
-        key: impl FnOnce(&fhe_ckks::Context) -> Result<SecretKey, Fault> + Send + 'static,
+        key: impl FnOnce(&fhe_ckks::Context) -> Result<(SecretKey, Option<Fingerprint>), Fault> + Send + 'static,
         insecure: Option<bool>,
     ) -> PyResult<Self> {
         let interface = interface(given)?;
@@ -66,10 +66,17 @@ impl Client {
             security::check(interface.get().inner.params(), insecure)?;
         }
         let (contract, context) = (interface.get().inner.clone(), interface.get().context()?);
-        let inner = long::run(py, &COMMON, None, move |_| {
-            let key = key(&context)?;
-            Ok(fhe_client::Client::new(contract, context, key)?)
+        let program = contract.program();
+        let (inner, made_for) = long::run(py, &COMMON, None, move |_| {
+            let (key, made_for) = key(&context)?;
+            Ok((fhe_client::Client::new(contract, context, key)?, made_for))
         })?;
+        if let Some(other) = made_for.filter(|made_for| *made_for != program) {
+            let text = format!(
+                "the secret key was made for program {other}, and is used with {program}, of the same parameters"
+            );
+            py.import("fhec._errors")?.call_method1("doubt", (text,))?;
+        }
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -101,14 +108,16 @@ impl Client {
     #[new]
     #[pyo3(signature = (interface, *, insecure=false))]
     fn new(py: Python<'_>, interface: &Bound<'_, PyAny>, insecure: bool) -> PyResult<Self> {
-        let key = |context: &fhe_ckks::Context| Ok(SecretKey::generate(context, &mut SeedSource::os())?);
+        let key =
+            |context: &fhe_ckks::Context| Ok((SecretKey::generate(context, &mut SeedSource::os())?, None));
         Self::with_key(py, interface, key, Some(insecure))
     }
 
-    /// A client with the secret key in a file, as `save` or `fhe-run keygen` wrote it.
+    /// A client with the secret key in a file, as `save` or `fhe-run keygen` wrote it. A key that was made for another program of
+    /// the same parameters gives an `fhec.DoubtWarning`.
     #[staticmethod]
     fn load(py: Python<'_>, interface: &Bound<'_, PyAny>, path: PathBuf) -> PyResult<Self> {
-        Self::with_key(py, interface, move |context| Ok(store::read_secret_key(&path, context)?.0), None)
+        Self::with_key(py, interface, move |context| Ok(store::read_secret_key(&path, context)?), None)
     }
 
     /// Writes the secret key to a new file that only its owner can read. A file that is there already is never replaced.
