@@ -16,6 +16,9 @@ export interface Facts {
   readonly channels: number;
   readonly height: number;
   readonly width: number;
+  /** How many there are. */
+  readonly scores: number;
+  /** Names of the classes; empty where the program has none. */
   readonly labels: readonly string[];
   readonly logN: number;
   readonly modulusBits: number;

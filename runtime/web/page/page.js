@@ -88,7 +88,7 @@ async function choose(program, { key, where } = {}) {
   const shape = `${facts.channels > 1 ? `${facts.channels}×` : ""}${facts.height}×${facts.width}`;
   const power = Object.assign(document.createElement("sup"), { textContent: facts.logN });
   const time = `about ${facts.predictedSeconds.toPrecision(2)} s on the server`;
-  at("facts").replaceChildren(`takes ${shape} pixels, ${facts.labels.length} classes · ring of degree 2`, power, ` · ${time}`);
+  at("facts").replaceChildren(`takes ${shape} pixels, ${facts.scores} classes · ring of degree 2`, power, ` · ${time}`);
   at("key-id").textContent = facts.key.slice(0, 16);
   document.querySelector(`input[name=storage][value=${facts.wasKept ? "indexeddb" : (where ?? "memory")}]`).checked = true;
   drawing.shape = facts;

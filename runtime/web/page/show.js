@@ -60,7 +60,7 @@ export function showAnswer(output, list, doubts, { labels }, answer) {
     const meter = element("meter");
     [meter.min, meter.max, meter.value] = [low, high > low ? high : low + 1, answer.scores[i]];
     meter.setAttribute("aria-hidden", "true");
-    row.append(element("span", "name", labels[i]), meter, element("span", "value", answer.scores[i].toFixed(digits).replace("-", "−")));
+    row.append(element("span", "name", labels[i] ?? `${i}`), meter, element("span", "value", answer.scores[i].toFixed(digits).replace("-", "−")));
     return row;
   });
   list.replaceChildren(...rows);

@@ -64,6 +64,7 @@ impl WebClient {
             ("channels", facts.channels.into()),
             ("height", facts.height.into()),
             ("width", facts.width.into()),
+            ("scores", facts.n_scores.into()),
             ("labels", list(facts.labels)),
             ("logN", facts.log_n.into()),
             ("modulusBits", facts.modulus_bits.into()),

@@ -19,7 +19,9 @@ pub struct Facts {
     pub height: u32,
     /// Columns of the input.
     pub width: u32,
-    /// Labels of the classes.
+    /// Number of scores.
+    pub n_scores: u32,
+    /// Labels of the classes, where the program has them.
     pub labels: Vec<String>,
     /// log2 of the ring degree.
     pub log_n: u32,
@@ -59,7 +61,9 @@ impl Facts {
             channels: shape.channels,
             height: shape.height,
             width: shape.width,
-            labels: (0..interface.output_layout().shape().len()).map(|i| label(interface, i)).collect(),
+            // No list of as many names as there are scores: a few bytes of a file can ask for 2^28 of them.
+            n_scores: u32::try_from(interface.output_layout().shape().len()).unwrap_or(u32::MAX),
+            labels: (0..interface.output().labels.len()).map(|i| label(interface, i)).collect(),
             log_n: params.log_n(),
             modulus_bits: params.log2_pq(),
             n_keys: request.len() as u32,

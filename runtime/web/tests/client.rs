@@ -82,7 +82,10 @@ fn the_facts_are_those_of_the_files() {
     assert_eq!(facts.input_bytes as usize, input.len());
     assert_eq!(facts.key_file_bytes as usize, keys(&client).len());
     assert_eq!(facts.result_bytes as usize, evaluate(&keys(&client), &input).len());
-    assert_eq!(facts.labels, ["ant", "bee", "cat", "dog", "eel"]);
+    assert_eq!(
+        (facts.n_scores, &facts.labels[..]),
+        (5, &["ant", "bee", "cat", "dog", "eel"].map(str::to_owned)[..])
+    );
 }
 
 #[test]
@@ -113,6 +116,17 @@ fn what_is_hostile_is_refused() {
     key[100] ^= 1;
     assert_eq!(code(&good, Some(&key), true), Some("key"));
     assert_eq!(code(&good, Some(&key[..50]), true), Some("key"));
+}
+
+/// 2^20 scores without names in some hundred bytes: what there is to know of them is as short.
+#[test]
+fn facts_are_no_longer_than_the_interface() {
+    let mut spec = program().interface().spec().clone();
+    spec.layouts[spec.output.layout.index()].shape = fhe_bytecode::Shape::new(1 << 20, 1, 1);
+    spec.output.labels.clear();
+    let wide = fhe_bytecode::Interface::new(spec);
+    let facts = Client::new(&encode_interface(&wide.unwrap()), None, true).unwrap().facts();
+    assert_eq!((facts.n_scores, facts.labels.len()), (1 << 20, 0));
 }
 
 #[test]
