@@ -268,6 +268,21 @@ impl Constants {
         }
     }
 
+    /// The largest magnitude of every tensor, or of what its codebooks hold.
+    pub(crate) fn peaks(&self) -> Vec<f64> {
+        let largest = |values: &mut dyn Iterator<Item = f64>| values.map(f64::abs).fold(0.0, f64::max);
+        let of_books =
+            |book: &CodebookId| self.codebooks.get(book.index()).map_or(&[][..], |book| &book.values);
+        let of_tensor = |tensor: &Tensor| match &tensor.data {
+            TensorData::Dense(values) => largest(&mut values.iter().copied().map(f64::from)),
+            TensorData::Exact(values) => largest(&mut values.iter().copied()),
+            TensorData::Clustered { codebooks, .. } => {
+                largest(&mut codebooks.iter().flat_map(of_books).copied().map(f64::from))
+            }
+        };
+        self.tensors.iter().map(of_tensor).collect()
+    }
+
     /// Checks every codebook and tensor.
     ///
     /// # Errors

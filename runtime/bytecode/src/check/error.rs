@@ -111,6 +111,8 @@ pub(super) enum Fault {
     PlainScale { scale: Scale, source_scale: Scale },
     #[error("scale {scale} does not fit the modulus of 2^{log2_q:.2} at level {level}")]
     Overflow { scale: Scale, log2_q: f64, level: Level },
+    #[error("numbers up to {peak:e} at scale {scale} are too large to be encoded")]
+    Unencodable { peak: f64, scale: Scale },
     #[error("no tower left to rescale by")]
     NoTower,
     #[error("scale {0} is below one")]

@@ -6,7 +6,8 @@
 //! 2. every source register is defined, every destination free, and nothing is left at the end;
 //! 3. runs of registers have the length of their layout, and tensors meet only in equal layouts;
 //! 4. levels: operands agree, no rescale below level 0, no drop upwards, the input starts within the chain;
-//! 5. scales: sums agree, plaintext scales are at least one, and every scale is at least one and within the modulus;
+//! 5. scales: sums agree, plaintext scales are at least one, and every scale is at least one and within the modulus; no constant
+//!    leaves the range of doubles at the scale that it is encoded at;
 //! 6. values of a layer whose peak is known stay below half the modulus, with 1.5 bits to spare; ranges are ordered;
 //! 7. every rotation, relinearization and conjugation has a key of sufficient level, and every key is used;
 //! 8. there is one input, before everything that reads, and one output, with nothing after it but frees.

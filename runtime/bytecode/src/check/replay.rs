@@ -9,7 +9,7 @@ use super::steps::Trace;
 use super::{CheckError, CheckErrors, MAX_ERRORS, Parts, Place, plain_repeat};
 use crate::ids::{CtRange, LayerId, LayoutId, MapId, TensorId};
 use crate::layout::Layout;
-use crate::linear::Pairing;
+use crate::linear::{LinearOp, Pairing};
 use crate::params::{Level, Params};
 use crate::program::{LayerSpec, Op, ProgramSpec, RotationKey};
 use crate::rotation::Rotation;
@@ -20,6 +20,9 @@ use std::collections::BTreeMap;
 const MAX_NAME: usize = 80;
 /// Bits by which a value may exceed what calibration saw.
 const SAFETY_BITS: f64 = 1.5;
+
+/// Bits that a number may have at the scale that it is encoded at. Doubles hold 1024: encoding adds some.
+const MAX_ENCODED_BITS: f64 = 960.0;
 
 /// What is known of a tensor in registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +52,7 @@ pub(super) fn replay(
         params,
         layouts,
         maps,
+        peaks: spec.constants.peaks(),
         registers: Registers::default(),
         map_levels: vec![None; maps.len()],
         relin: None,
@@ -103,6 +107,8 @@ struct Replay<'a> {
     params: &'a Params,
     layouts: &'a [Layout],
     maps: &'a [Outline],
+    /// The largest magnitude of every tensor.
+    peaks: Vec<f64>,
     registers: Registers,
     /// Highest level at which a map is used.
     map_levels: Vec<Option<Level>>,
@@ -140,18 +146,22 @@ impl Replay<'_> {
             Op::AddPlain { src, tensor, .. } => {
                 let fact = self.read(*src)?;
                 self.constant(*tensor, fact.layout)?;
+                encodable(self.peak(*tensor), fact.scale)?;
                 fact
             }
             Op::MulPlain { src, tensor, scale, .. } => {
                 let fact = self.read(*src)?;
                 self.constant(*tensor, fact.layout)?;
+                encodable(self.peak(*tensor), scale.over(fact.scale))?;
                 times_plain(fact, *scale)?
             }
             Op::MulScalar { src, value, scale, .. } => {
                 if !value.is_finite() {
                     return Err(Fault::NotFinite);
                 }
-                times_plain(self.read(*src)?, *scale)?
+                let fact = self.read(*src)?;
+                encodable(value.abs(), scale.over(fact.scale))?;
+                times_plain(fact, *scale)?
             }
             Op::Rescale { src, .. } => {
                 let fact = self.read(*src)?;
@@ -203,7 +213,14 @@ impl Replay<'_> {
                 return Err(Fault::Layouts);
             }
             // Weights are encoded at no less than one, also where pairing halves their scale.
-            times_plain(fact, pairing.weight_scale(scale, fact.scale).times(fact.scale))?;
+            let weight_scale = pairing.weight_scale(scale, fact.scale);
+            times_plain(fact, weight_scale.times(fact.scale))?;
+            let peak = match &term.op {
+                LinearOp::Conv2d { weight, .. } | LinearOp::Dense { weight } => self.peak(*weight),
+                LinearOp::SumPool { factor, .. } => factor.abs(),
+                LinearOp::Pick { factors, .. } => factors.map_or(1.0, |factors| self.peak(factors)),
+            };
+            encodable(peak, weight_scale)?;
             let first = *level.get_or_insert(fact.level);
             if first != fact.level {
                 return Err(Fault::Levels(first, fact.level));
@@ -263,6 +280,11 @@ impl Replay<'_> {
             .map_err(Fault::Constant)
     }
 
+    /// The largest magnitude of a tensor that exists.
+    fn peak(&self, tensor: TensorId) -> f64 {
+        self.peaks.get(tensor.index()).copied().unwrap_or(0.0)
+    }
+
     fn read(&self, range: CtRange) -> Result<Fact, Fault> {
         self.registers.read(range)
     }
@@ -301,6 +323,12 @@ impl Replay<'_> {
     fn free(&mut self, range: CtRange) -> Result<(), Fault> {
         self.registers.free(range)
     }
+}
+
+/// Refuses numbers that would leave the range of doubles when they are encoded.
+fn encodable(peak: f64, scale: Scale) -> Result<(), Fault> {
+    let is_small = peak == 0.0 || peak.log2() + scale.log2() <= MAX_ENCODED_BITS;
+    if is_small { Ok(()) } else { Err(Fault::Unencodable { peak, scale }) }
 }
 
 /// A product with a plaintext of scale at least one, with the scale of the result given.

@@ -1,9 +1,9 @@
 //! One rejecting test per invariant, asserting the message.
 
 use super::*;
-use crate::constants::Tensor;
+use crate::constants::{Tensor, TensorData};
 use crate::ids::{CtRange, LayerId};
-use crate::linear::Pairing;
+use crate::linear::{LinearOp, Pairing};
 use crate::program::{Instruction, Op, RotationKey, TailStep};
 use crate::rotation::Rotation;
 use crate::testing::sample_program;
@@ -91,6 +91,43 @@ fn messages_repeat_little_of_a_name_and_nothing_that_a_terminal_obeys() {
         let found = messages(|p| change(p, name.clone()));
         assert_eq!(found.len(), 2, "{found:#?}");
         assert!(found.iter().all(|m| m.len() < 200 && crate::text::is_harmless(m)), "{found:#?}");
+    }
+}
+
+/// Found by changed programs: they were accepted, and could not be evaluated.
+#[test]
+fn numbers_must_be_encodable_at_their_scale() {
+    let large = |place: &str, change: &dyn Fn(&mut ProgramSpec)| {
+        let found = messages(change);
+        let expected = format!("instruction {place}: numbers up to 1e290 at scale ");
+        assert!(found[0].starts_with(&expected), "{found:#?}");
+    };
+    let exact = |n: usize| TensorData::Exact([vec![-1e290], vec![1.0; n - 1]].concat());
+    large("1", &|p| p.constants.tensors[0].data = exact(72));
+    large("5", &|p| p.constants.tensors[3].data = exact(4));
+    large("10", &|p| {
+        let Op::MulScalar { value, .. } = &mut p.instructions[10].op else { unreachable!() };
+        *value = -1e290;
+    });
+    large("10", &|p| {
+        let tensor = p.constants.push(Tensor { members: 1, shape: vec![4], data: exact(4) });
+        let Op::MulScalar { dst, src, scale, .. } = p.instructions[10].op else { unreachable!() };
+        p.instructions[10].op = Op::MulPlain { dst, src, tensor, scale };
+    });
+    let first = TensorId(5);
+    let other = |p: &mut ProgramSpec, op: LinearOp| {
+        p.constants.tensors.push(Tensor { members: 1, shape: vec![4], data: exact(4) });
+        (p.maps[1].terms[0].op, p.maps[1].pairing) = (op, Pairing::None);
+        p.maps[1].plan.splits.retain(|split| split.rotation.is_zero());
+    };
+    let (stride, pads, kernel) = ([1; 2], [0; 2], [1; 2]);
+    large("8", &|p| other(p, LinearOp::SumPool { kernel, stride, pads, factor: -1e290 }));
+    large("8", &|p| other(p, LinearOp::Pick { factors: Some(first), channel_offset: 0, stride, pads }));
+    // Nothing but zeros has no size, and what a double holds with room to spare is fine.
+    for value in [0.0, 1e250] {
+        let mut program = sample_program();
+        program.constants.tensors[3].data = TensorData::Exact(vec![value; 4]);
+        assert!(CheckedProgram::new(program).is_ok(), "{value}");
     }
 }
 
