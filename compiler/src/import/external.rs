@@ -2,15 +2,22 @@
 //!
 //! A model may name a file of its own folder and nothing else: one plain name that does not start with a dot, of a regular
 //! file that is no link. Anything wider lets a model's author put a file of its user into the program that is built from
-//! it. A file is read only where it has exactly the bytes a tensor needs, and all of them together stay below a limit.
+//! it; so does a key that lies there, and no key is read, nor any other file of ours. A file is read only where it has exactly
+//! the bytes a tensor needs, and all of them together stay below a limit.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use fhe_diagnostics::OUR_FILES;
 use fhec_onnx::StringStringEntryProto;
 
 use super::limits::MAX_FILE_LEN;
+
+/// How keys of other programs begin.
+const ARMORED: &[u8] = b"-----BEGIN";
+/// Bytes that tell such a file, or one of ours.
+const LONGEST_MAGIC: u64 = 16;
 
 /// The folder external data may come from, and how much of it still may.
 #[derive(Debug)]
@@ -85,11 +92,18 @@ impl ExternalData {
         if !named.is_file() {
             return Err(format!("is external data in `{location}`, which is a link or no regular file"));
         }
-        let file = File::open(&path).map_err(unreadable)?;
+        let mut file = File::open(&path).map_err(unreadable)?;
         let opened = file.metadata().map_err(unreadable)?;
-        match is_same(&named, &opened) {
-            true => Ok(file),
-            false => Err(format!("is external data in `{location}`, which was replaced while it was opened")),
+        if !is_same(&named, &opened) {
+            return Err(format!("is external data in `{location}`, which was replaced while it was opened"));
+        }
+        let mut first = Vec::new();
+        Read::by_ref(&mut file).take(LONGEST_MAGIC).read_to_end(&mut first).map_err(unreadable)?;
+        match OUR_FILES.iter().chain(&[ARMORED]).any(|magic| first.starts_with(magic)) {
+            true => {
+                Err(format!("is external data in `{location}`, which is a key, a ciphertext or a program"))
+            }
+            false => Ok(file),
         }
     }
 }
@@ -129,6 +143,8 @@ mod tests {
             std::fs::write(folder.join(name), b"0123456789").unwrap();
         }
         std::fs::write(outer.path().join("secret.bin"), b"0123456789").unwrap();
+        std::fs::write(folder.join("me.key"), b"fhe-sec\n0123456789").unwrap();
+        std::fs::write(folder.join("me.pem"), b"-----BEGIN 0123456789").unwrap();
         let mut data = ExternalData::new(Some(&folder));
         assert_eq!(data.read(&entries("w.bin", "2", "3"), 3).unwrap(), b"234");
         assert_eq!(data.read(&entries("w.bin", "7", ""), 3).unwrap(), b"789");
@@ -143,6 +159,8 @@ mod tests {
             ("", "0", "3", "no location"),
             ("sub", "0", "3", "no regular file"),
             ("missing.bin", "0", "3", "cannot be read"),
+            ("me.key", "9", "3", "which is a key"),
+            ("me.pem", "12", "3", "which is a key"),
             ("w.bin", "8", "3", "which has 2 there"),
             ("w.bin", "-1", "3", "external offset"),
             ("w.bin", "0", "4", "another number"),

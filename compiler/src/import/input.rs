@@ -4,7 +4,7 @@ use fhe_bytecode::Port;
 use fhec_ir::{NodeId, Op, Shape, Slice};
 
 use super::error::{Malformed, Refusal};
-use super::limits::{MAX_RANK, MAX_VALUE_LEN, product};
+use super::limits::{MAX_RANK, MAX_VALUE_LEN, product, written};
 use super::model::Declared;
 use super::node::Node;
 use super::ops::{self, LinearMap};
@@ -63,8 +63,8 @@ impl InputInfo {
     /// How clients see it.
     #[must_use]
     pub fn port(&self) -> Port {
-        let dims = self.dims.iter().map(|&d| d as u32).collect();
-        let (channels_last, offset) = (self.is_channels_last(), self.offset as u32);
+        let dims = self.dims.iter().map(|&d| written(d)).collect();
+        let (channels_last, offset) = (self.is_channels_last(), written(self.offset));
         Port { name: self.name.clone(), dims, channels_last, offset }
     }
 

@@ -74,6 +74,11 @@ impl Budget {
     }
 }
 
+/// An extent as programs write it. One that is too large for that stays too large for every value, and is refused there.
+pub(super) fn written(extent: usize) -> u32 {
+    u32::try_from(extent).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

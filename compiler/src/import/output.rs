@@ -8,6 +8,7 @@ use fhec_ir::{NodeId, Op};
 
 use super::Note;
 use super::error::Refusal;
+use super::limits::written;
 use super::node::Node;
 use super::ops::{identity, vector};
 use super::translate::Translator;
@@ -82,7 +83,7 @@ fn postprocessed(cx: &mut Translator<'_>, output: &str, scores: &Scores, port: u
     let (output, op, name) = (output.to_owned(), scores.op.clone(), scores.name.clone());
     let tail = scores.steps.clone().map(|steps| {
         let classes = scores.classes.clone();
-        Tail { name: output.clone(), port: port as u32, steps, classes }
+        Tail { name: output.clone(), port: written(port), steps, classes }
     });
     let n = scores.value.view.shape().len();
     match tail.filter(|tail| tail.fits(n)) {
@@ -140,9 +141,9 @@ fn joined(cx: &mut Translator<'_>, results: Vec<Scored>) -> Result<Vec<Port>, Op
             value = vector(cx, &node, value)?;
         }
         let channels_last = !value.view.is_canonical();
-        let dims = value.view.dims().iter().map(|&d| d as u32).collect();
+        let dims = value.view.dims().iter().map(|&d| written(d)).collect();
         let name = result.name.clone();
-        ports.push(Port { name, dims, channels_last, offset: offset as u32 });
+        ports.push(Port { name, dims, channels_last, offset: written(offset) });
         offset += value.view.shape().len();
         parts.push(cx.node_of(&value)?);
     }

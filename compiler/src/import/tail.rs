@@ -11,6 +11,7 @@ use fhe_bytecode::TailStep;
 use super::coefficient::Coefficient;
 use super::constant::Constant;
 use super::input::reshaped;
+use super::limits::written;
 use super::node::Node;
 use super::ops;
 use super::translate::Translator;
@@ -128,7 +129,7 @@ impl Scores {
 
     /// The index of the best class along the last dimension.
     pub(super) fn best(mut self) -> Self {
-        let length = self.dims.pop().unwrap_or(1) as u32;
+        let length = written(self.dims.pop().unwrap_or(1));
         self.then(TailStep::ArgMax { length, inner: 1 })
     }
 
@@ -183,7 +184,7 @@ fn next(cx: &mut Translator<'_>, node: &Node, scores: &Scores) -> Result<Vec<Val
             // Older operator sets take all dimensions from the axis on as one.
             let inner = if old { 1 } else { scores.dims[axis + 1..].iter().product() };
             let length = if old { scores.dims[axis..].iter().product() } else { scores.dims[axis] };
-            let (length, inner) = (length as u32, inner as u32);
+            let (length, inner) = (written(length), written(inner));
             scores.then(match node.op.as_str() {
                 "Softmax" => TailStep::Softmax { length, inner },
                 _ => TailStep::LogSoftmax { length, inner },
@@ -214,8 +215,8 @@ fn next(cx: &mut Translator<'_>, node: &Node, scores: &Scores) -> Result<Vec<Val
 
 fn arg_max(node: &Node, mut scores: Scores) -> Result<Scores, OpError> {
     let axis = ops::axis(node, node.int("axis", 0)?, scores.dims.len())?;
-    let inner = scores.dims[axis + 1..].iter().product::<usize>() as u32;
-    let length = scores.dims[axis] as u32;
+    let inner = written(scores.dims[axis + 1..].iter().product());
+    let length = written(scores.dims[axis]);
     match node.int("keepdims", 1)? {
         0 => drop(scores.dims.remove(axis)),
         _ => scores.dims[axis] = 1,
@@ -234,8 +235,8 @@ fn reshape(cx: &Translator<'_>, node: &Node, mut scores: Scores) -> Scores {
 
 /// A sum of one already has nothing to be divided by.
 fn normalized(scores: Scores, axis: usize) -> Scores {
-    let inner = scores.dims[axis + 1..].iter().product::<usize>() as u32;
-    let length = scores.dims[axis] as u32;
+    let inner = written(scores.dims[axis + 1..].iter().product());
+    let length = written(scores.dims[axis]);
     match scores.steps.as_deref() {
         Some([.., TailStep::Softmax { length: l, inner: i }]) if (*l, *i) == (length, inner) => scores,
         _ => scores.then(TailStep::Normalize { length, inner }),

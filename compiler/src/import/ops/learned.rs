@@ -4,6 +4,7 @@ use fhe_bytecode::TailStep;
 
 use super::dense::linear;
 use crate::import::constant::Constant;
+use crate::import::limits::written;
 use crate::import::node::Node;
 use crate::import::reason::Reason;
 use crate::import::tail::class_names;
@@ -24,7 +25,7 @@ pub(super) fn linear_classifier(cx: &mut Translator<'_>, node: &Node) -> Result<
 
 /// The label of the best score, and the scores after their transform.
 pub(super) fn labeled(node: &Node, scores: Encrypted, classes: Vec<String>, transform: &str) -> Vec<Value> {
-    let n = scores.view.shape().len() as u32;
+    let n = written(scores.view.shape().len());
     let start = || Scores::new(node, scores.clone(), node.outputs.get(1).map_or("", String::as_str));
     let label = start().best().named(classes);
     let numbers = match transform {

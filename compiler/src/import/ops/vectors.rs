@@ -4,7 +4,7 @@ use super::arithmetic::power_of;
 use super::dense::linear;
 use super::learned::{features, labeled, numbers, plain};
 use crate::import::constant::Constant;
-use crate::import::limits::MAX_EXPONENT;
+use crate::import::limits::{MAX_EXPONENT, written};
 use crate::import::node::Node;
 use crate::import::reason::Reason;
 use crate::import::tail::class_names;
@@ -66,7 +66,7 @@ pub(super) fn classifier(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Val
         return Ok(labeled(node, scores, classes, "NONE"));
     }
     let start = Scores::new(node, decisions.clone(), node.outputs.get(1).map_or("", String::as_str));
-    let mut votes = start.then(TailStep::Votes { classes: k as u32 });
+    let mut votes = start.then(TailStep::Votes { classes: written(k) });
     votes.dims = vec![1, k];
     Ok(vec![Value::Postprocessed(votes.best().named(classes)), Value::Encrypted(decisions)])
 }
