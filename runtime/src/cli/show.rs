@@ -58,6 +58,12 @@ pub(crate) fn show(interface: &Interface, all: &[Shown<'_>], args: &ShowArgs) ->
         );
     }
     let predictions = predictions(interface, all, args.scores.then_some(args.top));
+    // A model of a single number has nothing else to show.
+    let has_scores = args.scores || predictions.iter().any(|prediction| prediction.value.is_some());
+    if has_scores && !args.raw && args.format == ResultFormat::Csv {
+        // Rows have no place for it.
+        complain(&format!("warning: {SCORES_WARNING}"));
+    }
     if args.raw && args.format != ResultFormat::Json {
         // Rows of numbers have no place for them.
         for (i, prediction) in predictions.iter().enumerate() {
@@ -72,7 +78,7 @@ pub(crate) fn show(interface: &Interface, all: &[Shown<'_>], args: &ShowArgs) ->
         (ResultFormat::Text, true) => {
             all.iter().map(|shown| raw_text(shown.raw)).collect::<Vec<_>>().join("\n")
         }
-        (ResultFormat::Json, false) if !args.scores => {
+        (ResultFormat::Json, false) if !has_scores => {
             pretty(&serde_json::json!({ "predictions": predictions }))
         }
         (ResultFormat::Json, false) => pretty(&serde_json::json!({

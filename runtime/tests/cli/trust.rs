@@ -36,6 +36,8 @@ fn scores_need_a_flag_and_carry_a_warning() {
     assert_eq!(shown["predictions"][0]["name"], "in.csv#0");
     let shown = json(&folder.ok(&format!("{args} --format json --scores")));
     assert!(shown["warning"].as_str().unwrap().contains("secret key"));
+    let warns = |args: &str| stderr(&folder, args).contains("scores are decrypted values");
+    assert!(warns(&format!("{args} --format csv --scores")) && !warns(&format!("{args} --format csv")));
     let unit = shown["unit"].as_f64().unwrap();
     // N = 1024 at scale 2^25: the author's 1e-300 does not count, eight deviations of a fresh error do.
     assert_eq!(unit, 1e-4);
