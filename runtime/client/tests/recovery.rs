@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fhe_bytecode::params::ntt_primes_near;
 use fhe_bytecode::*;
-use fhe_ckks::{Ciphertext, Context};
+use fhe_ckks::{Ciphertext, Context, Evaluator};
 use fhe_client::{Answer, Client, DEVIATIONS, Resolution, noise_floor};
 use fhe_fixed_seeds::fixed_seeds;
 use fhe_ring::{Coeff, NttForm, Poly};
@@ -183,6 +183,21 @@ fn the_scores_that_are_shown_give_nothing() {
         // The solution is as good as random modulo q of 40 bits: not one coefficient in any lifetime.
         assert_eq!(recovered, 0, "seed {seed}");
     }
+}
+
+/// What rounding cannot do: a program that enlarges its input enlarges the noise in it, and an interface does not tell. Scores
+/// of a program must not go to whoever wrote it (docs/security.md).
+#[test]
+fn a_program_that_enlarges_its_input_shows_the_noise_of_it() {
+    const FACTOR: f64 = 4096.0;
+    let victim = Victim::new(1);
+    let enlarged = |ct: &Ciphertext| -> Vec<f64> {
+        let evaluator = Evaluator::new(victim.client.context());
+        let large = evaluator.mul_scalar(ct, FACTOR, Scale::from_log2(0.0)).unwrap();
+        let shown = victim.client.decrypt(&[large]).unwrap().scores;
+        shown.iter().map(|score| score / FACTOR).collect()
+    };
+    assert_eq!(victim.recovered(enlarged), N);
 }
 
 fn ct_slice(ct: &Ciphertext) -> &[Ciphertext] {
