@@ -32,7 +32,7 @@ const MOST_MESSAGE: usize = 16 << 10;
 const MEGABYTE: u64 = 1 << 20;
 
 /// Commands that read a program; `X` stands for it.
-const OF_PROGRAMS: [&str; 12] = [
+const OF_PROGRAMS: [&str; 15] = [
     "fhe-run info X",
     "fhe-run keygen X --secret-key new.key --eval-keys new.evk --insecure --max-key-bytes 1",
     "fhe-run encrypt X input.csv --secret-key me.key -o new.ct",
@@ -45,9 +45,16 @@ const OF_PROGRAMS: [&str; 12] = [
     "fhec simulate X input.csv",
     "fhec interface X -o new.fhei",
     "fhec report X -o new.html",
+    "fhe-run join X part.ct -o new.ct",
+    LIKE,
+    SERVE,
 ];
+/// Commands that work with a program that they take: seconds and more memory, or for ever.
+const LIKE: &str = "fhec build model.onnx -o new.fhebc --toy --like X";
+const SERVE: &str = "fhe-serve run X --listen 127.0.0.1:0 --store store --memory 64MiB --insecure";
 /// Commands that a client gives an interface.
-const OF_INTERFACES: [&str; 4] = [OF_PROGRAMS[0], OF_PROGRAMS[1], OF_PROGRAMS[2], OF_PROGRAMS[4]];
+const OF_INTERFACES: [&str; 5] =
+    [OF_PROGRAMS[0], OF_PROGRAMS[1], OF_PROGRAMS[2], OF_PROGRAMS[4], OF_PROGRAMS[12]];
 
 /// What ended children took in all: seconds of processors, and KiB of the one that had most.
 fn taken() -> (f64, i64) {
@@ -103,13 +110,17 @@ fn refused_files_cost_little_whatever_the_command() {
     }
     write("input.csv", b"1,0.5,-1,0\n");
     write("sound.fhebc", &golden("v2.fhebc"));
+    write("part.ct", &golden("files-v2/inputs.bin"));
+    write("model.onnx", &specimen());
     fs::set_permissions(folder.join("me.key"), fs::Permissions::from_mode(0o600)).unwrap();
 
     let mut faults = Vec::new();
     for (name, data) in programs(&golden("v3.fhebc")) {
         let file = format!("{}.fhebc", name.replace(' ', "-"));
         write(&file, &data);
-        faults.extend(OF_PROGRAMS.iter().filter_map(|line| fault(folder, line, &file)));
+        let is_taken = |line: &&&str| SOUND.contains(&file.as_str()) && [LIKE, SERVE].contains(line);
+        let lines = OF_PROGRAMS.iter().filter(|line| !is_taken(line));
+        faults.extend(lines.filter_map(|line| fault(folder, line, &file)));
     }
     for (name, data) in interfaces() {
         let file = format!("{}.fhei", name.replace(' ', "-"));
