@@ -56,15 +56,19 @@ pub fn build(copy: &Path, subject: &Subject) -> (Vec<Mutant>, Vec<PathBuf>) {
     let files: Vec<PathBuf> = subject.files.iter().flat_map(|file| sources(&folder.join(file))).collect();
     let texts: Vec<String> =
         files.iter().map(|file| fs::read_to_string(file).expect("a source file")).collect();
-    let mut without: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.strip_prefix(copy).expect("a file of the copy").display().to_string())
+        .collect();
+    let known = copy.with_file_name(format!("without-{}", subject.package));
+    let mut without = recalled(&known, &names, &texts);
     let first = folder.join("src/lib.rs");
     loop {
         let mut mutants = Vec::new();
         let mut has_first = false;
-        for (file, text) in files.iter().zip(&texts) {
-            let name = file.strip_prefix(copy).expect("a file of the copy").display().to_string();
-            let bad = without.get(&name).cloned().unwrap_or_default();
-            let mut new = instrument(&name, text, &bad, &mut mutants);
+        for ((file, name), text) in files.iter().zip(&names).zip(&texts) {
+            let bad = without.get(name).cloned().unwrap_or_default();
+            let mut new = instrument(name, text, &bad, &mut mutants);
             if *file == first {
                 (has_first, new) = (true, new + SWITCH);
             }
@@ -75,7 +79,10 @@ pub fn build(copy: &Path, subject: &Subject) -> (Vec<Mutant>, Vec<PathBuf>) {
             write_changed(&first, (text.replace(SWITCH, "") + SWITCH).as_bytes());
         }
         match compile(copy, subject) {
-            Ok(tests) => return (mutants, tests),
+            Ok(tests) => {
+                remember(&known, &without, &names, &texts);
+                return (mutants, tests);
+            }
             Err(places) => {
                 for (file, line) in places {
                     println!("{file}:{line}: a mutant does not compile");
@@ -88,6 +95,25 @@ pub fn build(copy: &Path, subject: &Subject) -> (Vec<Mutant>, Vec<PathBuf>) {
             }
         }
     }
+}
+
+/// Lines that did not compile with mutants when they were last built, by their text: every line found anew costs a build.
+fn recalled(known: &Path, names: &[String], texts: &[String]) -> BTreeMap<String, BTreeSet<usize>> {
+    let known = fs::read_to_string(known).unwrap_or_default();
+    let known: BTreeSet<(&str, &str)> = known.lines().filter_map(|line| line.split_once('\t')).collect();
+    let bad = |name: &str, text: &str| {
+        let lines = text.lines().enumerate().filter(|(_, line)| known.contains(&(name, line.trim())));
+        lines.map(|(i, _)| i + 1).collect::<BTreeSet<usize>>()
+    };
+    names.iter().zip(texts).map(|(name, text)| (name.clone(), bad(name, text))).collect()
+}
+
+fn remember(known: &Path, without: &BTreeMap<String, BTreeSet<usize>>, names: &[String], texts: &[String]) {
+    let lines = names.iter().zip(texts).flat_map(|(name, text)| {
+        let bad = without.get(name).into_iter().flatten();
+        bad.filter_map(move |line| Some(format!("{name}\t{}\n", text.lines().nth(line - 1)?.trim())))
+    });
+    write_changed(known, lines.collect::<String>().as_bytes());
 }
 
 /// Source files below a path that are not tests.
