@@ -27,7 +27,7 @@ enum Step {
     Security,
     /// Whether time tells secrets (an idle machine)
     Timing,
-    /// The vector kernels under the address sanitizer (nightly)
+    /// Vector kernels, and the scheme over them, under the address sanitizer (nightly)
     Asan,
     /// Readers and scalar arithmetic under Miri (nightly, miri)
     Miri,
@@ -92,8 +92,10 @@ impl Step {
                 workspace::run("cargo", &[&test[..], &how].concat(), &[])
             }
             Self::Asan => {
-                let test = ["+nightly", "test", "--release", "--target", TARGET, "-p", "fhe-ring", "--lib"];
-                workspace::run("cargo", &test, &[("RUSTFLAGS", "-Zsanitizer=address"), BUILD])
+                let test = ["+nightly", "test", "--release", "--target", TARGET, "--lib", "--tests"];
+                let of = ["-p", "fhe-ring", "-p", "fhe-ckks", "-p", "fhe-secret"];
+                let how = [("RUSTFLAGS", "-Zsanitizer=address"), BUILD];
+                workspace::run("cargo", &[&test[..], &of].concat(), &how)
             }
             Self::Miri => miri(),
             Self::Guided => guided(),
