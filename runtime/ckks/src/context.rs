@@ -76,7 +76,7 @@ impl Context {
             .map(|(p, tower)| tower.modulus.shoup(tower.modulus.inv(p.value())))
             .collect();
         Ok(Arc::new(Self {
-            fft: Fft::new(params.n()),
+            fft: Fft::new(params.n(), instructions),
             levels: level_tables(&params, &ring),
             special: BaseConverter::new(&ring, n_q..ring.towers().len()),
             p,

@@ -75,21 +75,16 @@ impl<'a> Encoder<'a> {
             return Err(CkksError::VectorLength { len: values.len(), slots });
         }
         let period = values.len().max(MIN_PERIOD.min(slots));
-        let repeated = |part: &[f64], room: usize| {
-            let mut out = Vec::with_capacity(room);
-            out.extend(part.iter().copied().cycle().take(period));
+        let repeated = |part: &[f64]| {
+            let mut out = Vec::with_capacity(period);
+            while out.len() < period {
+                out.extend_from_slice(part);
+            }
             out
         };
-        // Room for both halves: a vector that grows would leave a copy behind.
-        let slots_in = Complex { re: repeated(values, 2 * period), im: repeated(imaginary, period) };
-        let Complex { mut re, mut im } = self.context.fft().slots_to_coeffs(slots_in);
-        re.extend_from_slice(&im);
-        im.zeroize();
-        let factor = scale.value() / period as f64;
-        // Any kernels will do; rounding has no modulus.
-        re.iter_mut().for_each(|c| *c *= factor);
-        self.context.ring().towers()[0].kernels.round(&mut re);
-        match Coefficients::new(re) {
+        let slots_in = Complex { re: repeated(values), im: repeated(imaginary) };
+        let integers = self.context.fft().slots_to_integers(slots_in, scale.value() / period as f64);
+        match Coefficients::new(integers) {
             Some(coeffs) => Ok(Encoding { coeffs, scale }),
             None => {
                 let worst = values.iter().position(|v| !(v * scale.value()).is_finite()).unwrap_or(0);

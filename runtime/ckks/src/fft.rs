@@ -8,18 +8,15 @@
 use zeroize::Zeroize;
 
 use super::circle::Circle;
+use fhe_ring::kernels::Instructions;
+use fhe_ring::{Butterflies, Twiddles};
 
 /// Twiddle tables for one ring degree.
 #[derive(Debug)]
 pub(super) struct Fft {
-    /// Layer k merges blocks of 2^k entries; entry j < 2^k is exp(2πi·(5^j mod 8·2^k)/(8·2^k)), cosines then sines.
-    layers: Vec<Layer>,
-}
-
-#[derive(Debug)]
-struct Layer {
-    cos: Vec<f64>,
-    sin: Vec<f64>,
+    /// Layer k merges blocks of 2^k entries; entry j < 2^k is exp(2πi·(5^j mod 8·2^k)/(8·2^k)).
+    layers: Vec<Twiddles>,
+    butterflies: Butterflies,
 }
 
 /// Complex entries, real and imaginary parts apart.
@@ -31,7 +28,7 @@ pub(super) struct Complex {
 
 impl Fft {
     /// Tables for ring degree `n`.
-    pub(super) fn new(n: usize) -> Self {
+    pub(super) fn new(n: usize, instructions: Instructions) -> Self {
         let circle = Circle::new(2 * n);
         let layers = (0..(n / 2).trailing_zeros())
             .map(|k| {
@@ -39,33 +36,25 @@ impl Fft {
                 let powers = std::iter::successors(Some(1), |power| Some(power * 5 % order));
                 let (cos, sin) =
                     powers.take(1 << k).map(|power| circle.point(power * (2 * n / order))).unzip();
-                Layer { cos, sin }
+                Twiddles { cos, sin }
             })
             .collect();
-        Self { layers }
+        Self { layers, butterflies: Butterflies::new(instructions) }
     }
 
-    /// Slots to (unscaled, bit-reversed back to order) entries: the inverse transform without the division.
-    pub(super) fn slots_to_coeffs(&self, mut z: Complex) -> Complex {
+    /// Slots to coefficients, the real parts of all entries and then the imaginary ones, times `factor` and the size, rounded.
+    /// The slots are erased.
+    pub(super) fn slots_to_integers(&self, mut z: Complex, factor: f64) -> Vec<f64> {
         let size = z.re.len();
-        for layer in self.layers[..size.trailing_zeros() as usize].iter().rev() {
-            let half = layer.cos.len();
-            for (re, im) in z.re.chunks_exact_mut(2 * half).zip(z.im.chunks_exact_mut(2 * half)) {
-                let ((re0, re1), (im0, im1)) = (re.split_at_mut(half), im.split_at_mut(half));
-                for j in 0..half {
-                    let (dr, di) = (re0[j] - re1[j], im0[j] - im1[j]);
-                    re0[j] += re1[j];
-                    im0[j] += im1[j];
-                    re1[j] = dr * layer.cos[j] + di * layer.sin[j];
-                    im1[j] = di * layer.cos[j] - dr * layer.sin[j];
-                }
-            }
-        }
-        z.bit_reverse();
-        z
+        let layers = &self.layers[..size.trailing_zeros() as usize];
+        let mut out = vec![0.0; 2 * size];
+        self.butterflies.integers(layers, &mut z.re, &mut z.im, factor, &mut out);
+        z.re.zeroize();
+        z.im.zeroize();
+        out
     }
 
-    /// The inverse of [`Fft::slots_to_coeffs`] times the size; the real parts are the slots.
+    /// The inverse of [`Fft::slots_to_integers`], times the size; the real parts are the slots.
     pub(super) fn coeffs_to_slots(&self, mut z: Complex) -> Vec<f64> {
         z.bit_reverse();
         let size = z.re.len();

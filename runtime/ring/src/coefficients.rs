@@ -21,7 +21,7 @@ pub(crate) enum Values {
 impl Coefficients {
     /// Integral doubles, unless one is not finite. They may be a secret: what is not kept is erased.
     pub fn new(mut values: Vec<f64>) -> Option<Self> {
-        let max = values.iter().fold(0.0, |max, c| if c.abs() <= max { max } else { c.abs() });
+        let max = largest(&values);
         if !f64::is_finite(max) {
             values.zeroize();
             return None;
@@ -73,6 +73,23 @@ impl Coefficients {
     }
 }
 
+/// The largest magnitude; no number if one value is not finite. Eight at a time, since a maximum waits for the one before it.
+fn largest(values: &[f64]) -> f64 {
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut max = [0.0f64; 8];
+    let mut wrong = [0.0f64; 8];
+    for eight in eights {
+        for ((max, wrong), c) in max.iter_mut().zip(&mut wrong).zip(eight) {
+            let c = c.abs();
+            *max = if c > *max { c } else { *max };
+            // Zero for a finite number, else none at all.
+            *wrong += c - c;
+        }
+    }
+    let wrong = wrong.into_iter().chain(rest.iter().map(|c| c - c)).sum::<f64>();
+    wrong + max.into_iter().chain(rest.iter().map(|c| c.abs())).fold(0.0, f64::max)
+}
+
 impl Zeroize for Coefficients {
     fn zeroize(&mut self) {
         match &mut self.values {
@@ -96,5 +113,10 @@ mod tests {
         }
         assert_eq!(Coefficients::new(vec![1.0, f64::NAN]), None);
         assert_eq!(Coefficients::new(vec![f64::NEG_INFINITY]), None);
+        for (place, wrong) in [(3, f64::NAN), (9, f64::INFINITY), (17, f64::NEG_INFINITY), (18, f64::NAN)] {
+            let mut values = vec![7.0; 19];
+            values[place] = wrong;
+            assert_eq!(Coefficients::new(values), None, "{wrong} at {place}");
+        }
     }
 }

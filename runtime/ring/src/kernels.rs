@@ -21,15 +21,19 @@ pub enum Instructions {
 }
 
 impl Instructions {
-    /// The vectors that double-precision kernels may use for this prime, if any.
-    pub(super) fn width(self, modulus: Modulus) -> Option<simd::Width> {
-        let width = match self {
+    /// The vectors that the CPU has of these.
+    pub(super) fn vectors(self) -> Option<simd::Width> {
+        match self {
             Self::Best => simd::Width::detect(),
             Self::Avx512 => simd::Width::eight(),
             Self::Avx2 => simd::Width::four(),
             Self::Scalar => None,
-        };
-        width.filter(|_| modulus.value() < simd::FMA_PRIME_BOUND)
+        }
+    }
+
+    /// The vectors that double-precision kernels may use for this prime, if any.
+    pub(super) fn width(self, modulus: Modulus) -> Option<simd::Width> {
+        self.vectors().filter(|_| modulus.value() < simd::FMA_PRIME_BOUND)
     }
 }
 
@@ -187,15 +191,6 @@ impl Kernels {
         }
         out.iter_mut().zip(packed.residues()).for_each(|(out, x)| *out = x);
         Held::Integers
-    }
-
-    /// Rounds to the nearest integers, ties to even.
-    pub fn round(&self, x: &mut [f64]) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(fma) = &self.fma {
-            return fma.round(x);
-        }
-        scalar::round(x);
     }
 
     /// Integral doubles of any size to residues.

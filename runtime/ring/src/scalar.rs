@@ -190,11 +190,6 @@ pub fn center(y: &mut [&mut [u64]], moduli: &[Modulus]) {
     }
 }
 
-/// Rounds to the nearest integers, ties to even.
-pub fn round(x: &mut [f64]) {
-    x.iter_mut().for_each(|x| *x = x.round_ties_even());
-}
-
 /// Base conversion to one prime: out ← Σ yₖ·cₖ for yₖ below 2^61 in magnitude.
 pub fn convert(q: Modulus, out: &mut [u64], from: Conversion<'_>) {
     let Conversion { y, constants, held } = from;

@@ -1,6 +1,6 @@
 //! The loops of element-wise kernels for one prime below 2^50, for any vectors; each has the bits of its twin in [`scalar`].
 
-use super::lanes::{Lanes, bits, bits_mut};
+use super::lanes::{Lanes, bits};
 use super::prime::{Factor, Prime, from_int, load_int};
 use crate::modulus::{Modulus, ShoupConstant};
 use crate::scalar;
@@ -96,22 +96,6 @@ pub(crate) fn sub_mul_scalar_from<S: Lanes>(s: S, q: Modulus, b: &mut [u64], a: 
         },
     );
     scalar::sub_mul_scalar_from(q, b_tail, a_tail, w);
-}
-
-pub(crate) fn round<S: Lanes>(s: S, x: &mut [f64]) {
-    let (vectors, tail) = S::words_mut(bits_mut(x));
-    s.run(
-        #[inline(always)]
-        || {
-            vectors.iter_mut().for_each(
-                #[inline(always)]
-                |x| s.store(x, s.round(s.load(x))),
-            )
-        },
-    );
-    let tail = tail.len();
-    let start = x.len() - tail;
-    scalar::round(&mut x[start..]);
 }
 
 pub(crate) fn reduce_f64<S: Lanes>(s: S, q: Modulus, out: &mut [u64], x: &[f64]) {

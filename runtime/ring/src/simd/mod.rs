@@ -11,6 +11,8 @@
 #[cfg(target_arch = "x86_64")]
 mod center;
 #[cfg(target_arch = "x86_64")]
+mod complex;
+#[cfg(target_arch = "x86_64")]
 mod dot;
 #[cfg(any(target_arch = "x86_64", target_feature = "relaxed-simd"))]
 mod elementwise;
@@ -34,6 +36,8 @@ mod width;
 
 #[cfg(target_arch = "x86_64")]
 pub use center::center;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use complex::{MIN_COMPLEX, integers};
 #[cfg(target_feature = "relaxed-simd")]
 pub(crate) use elementwise::{mul_into, mul_scalar_assign, reduce_f64};
 #[cfg(target_feature = "relaxed-simd")]

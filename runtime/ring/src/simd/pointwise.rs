@@ -2,7 +2,7 @@
 
 use super::dot::FmaDot;
 use super::elementwise::{
-    mul_assign, mul_into, mul_scalar_assign, reduce_f64, round, square_into, sub_mul_scalar_from,
+    mul_assign, mul_into, mul_scalar_assign, reduce_f64, square_into, sub_mul_scalar_from,
 };
 use super::lanes::{Ifma, Lanes};
 use super::packed::{IntegerDot, unpack};
@@ -105,11 +105,6 @@ impl FmaPointwise {
         let held = if self.integer.is_some() { Held::Integers } else { Held::Doubles };
         with_width!(self.width, s => unpack(s, out, packed, held));
         held
-    }
-
-    /// See [`scalar::round`].
-    pub fn round(&self, x: &mut [f64]) {
-        with_width!(self.width, s => round(s, x));
     }
 
     /// See [`scalar::reduce_f64`].

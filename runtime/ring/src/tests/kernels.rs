@@ -223,17 +223,6 @@ fn squares_agree_with_products() {
 }
 
 #[test]
-fn doubles_round_as_scalar_does() {
-    for_each_case(&[6, 64, 67], |_, kernels, len| {
-        let x: Vec<f64> = (0..len).map(|i| i as f64 * 0.25 - 7.0).collect();
-        let (mut expected, mut found) = (x.clone(), x);
-        scalar::round(&mut expected);
-        kernels.round(&mut found);
-        assert_eq!(found, expected);
-    });
-}
-
-#[test]
 fn integral_doubles_reduce_to_the_same_residues() {
     for_each_case(&[5, 8, 64], |q, kernels, len| {
         let p = q.value() as f64;
