@@ -167,6 +167,47 @@ impl Conv {
         });
     }
 
+    /// The sum of the squared weights of every output.
+    #[must_use]
+    pub fn energies(&self, member: MemberIdx) -> Vec<f64> {
+        let mut sums = vec![0.0; self.output.len()];
+        self.for_each_run(member, |run| {
+            sums[run.out..run.out + run.len].iter_mut().for_each(|sum| *sum += run.weight * run.weight);
+        });
+        sums
+    }
+
+    /// The sum of what every output reads with a weight other than zero.
+    #[must_use]
+    pub fn reached(&self, member: MemberIdx, operand: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.output.len()];
+        if self.weight.of(member).iter().any(|w| w == 0.0) {
+            self.for_each_run(member, |run| {
+                let inputs = operand[run.input..].iter().step_by(run.step);
+                sums[run.out..run.out + run.len].iter_mut().zip(inputs).for_each(|(y, x)| *y += x);
+            });
+            return sums;
+        }
+        // Outputs of a group read the same: first all channels, then the cells of the kernel.
+        let ([kh, kw], area) = (self.kernel(), self.input.area());
+        let (per_group, outs) = (self.weight.dims()[1], self.output.c / self.groups * self.output.area());
+        for (group, sums) in sums.chunks_mut(outs.max(1)).enumerate() {
+            let mut plane = vec![0.0; area];
+            for channel in operand[group * per_group * area..].chunks(area.max(1)).take(per_group) {
+                plane.iter_mut().zip(channel).for_each(|(sum, x)| *sum += x);
+            }
+            let (first, others) = sums.split_at_mut(self.output.area());
+            for tap in (0..kh).flat_map(|ky| (0..kw).map(move |kx| [ky, kx])) {
+                self.tap_runs(0, 0, tap, 1.0, &mut |run| {
+                    let inputs = plane[run.input..].iter().step_by(run.step);
+                    first[run.out..run.out + run.len].iter_mut().zip(inputs).for_each(|(y, x)| *y += x);
+                });
+            }
+            others.chunks_mut(first.len().max(1)).for_each(|other| other.copy_from_slice(first));
+        }
+        sums
+    }
+
     /// The sum of the squared weights of an output, averaged over the outputs and members.
     #[must_use]
     pub fn mean_energy(&self) -> f64 {
@@ -239,6 +280,25 @@ mod tests {
             let mut y = vec![0.0; conv.output.len()];
             conv.apply(MemberIdx::FIRST, &x, &mut y);
             assert_eq!(y, reference(&conv, &x), "offset {offset:?} stride {stride} dilation {dilation}");
+        }
+    }
+
+    #[test]
+    fn rows_are_those_of_the_definition() {
+        let x: Vec<f64> = (0..60).map(|i| f64::from(i * 7 % 11)).collect();
+        for zero in [false, true] {
+            let mut conv = conv([-1, -2], 2, 1, Shape::new(2, 3, 4));
+            if zero {
+                conv.weight = conv
+                    .weight
+                    .map(&[2, 1, 2, 3], |t| t.iter().map(|w| if w == 5.0 { 0.0 } else { w }).collect());
+            }
+            let with = |f: &dyn Fn(f64) -> f64, x: &[f64]| {
+                let weight = conv.weight.map(&[2, 1, 2, 3], |t| t.iter().map(f).collect());
+                reference(&Conv { weight, ..conv.clone() }, x)
+            };
+            assert_eq!(conv.energies(MemberIdx::FIRST), with(&|w| w * w, &[1.0; 60]));
+            assert_eq!(conv.reached(MemberIdx::FIRST, &x), with(&|w| if w == 0.0 { 0.0 } else { 1.0 }, &x));
         }
     }
 

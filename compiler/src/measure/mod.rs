@@ -2,6 +2,7 @@
 
 mod extent;
 mod moments;
+mod rows;
 mod samples;
 mod stats;
 mod strays;

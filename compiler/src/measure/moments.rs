@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use fhe_bytecode::noise::Row;
 use fhec_ir::MemberIdx;
 
+use super::rows::{Key, ReadRows};
 use crate::lower::eval::{self, Trace};
-use crate::lower::{Circuit, CircuitOp, Map, ValueId};
+use crate::lower::{Circuit, ValueId};
 
 /// Sizes and gains of every value, for one result and input or averaged over some.
 #[derive(Clone, Debug, Default)]
@@ -14,32 +16,36 @@ pub struct Moments {
     pub gain: Vec<f64>,
     /// Mean square.
     pub energy: Vec<f64>,
-    /// For a sum and a summand that keeps its place: variance of a result when every number of the sum carries noise as
-    /// large as that of the summand.
-    joint: BTreeMap<(ValueId, ValueId), f64>,
+    /// For every summand the sums over its rows, each times what noise in its number does to a result.
+    rows: BTreeMap<Key, Row>,
 }
 
 impl Moments {
-    /// Variance of a result when every number of `value` carries noise as large as the number of `source` at its place.
+    /// The row that a result depends on: the mean over those of a summand, weighted by what noise in them does to the
+    /// result. Nothing where no noise does anything.
     #[must_use]
-    pub fn joint(&self, value: ValueId, source: ValueId) -> f64 {
-        self.joint.get(&(value, source)).copied().unwrap_or(0.0)
+    pub fn row(&self, value: ValueId, source: ValueId, in_place: bool) -> Option<Row> {
+        let gain = self.gain[value.index()];
+        let sum = self.rows.get(&(value, source, in_place)).filter(|_| gain > 0.0)?;
+        Some(scaled(*sum, gain.recip()))
     }
 
     /// The moments of `seed` times the results of an evaluation.
-    pub(super) fn new(circuit: &Circuit, trace: &Trace, seed: &[f64], member: MemberIdx) -> Self {
+    pub(super) fn new(
+        circuit: &Circuit,
+        trace: &Trace,
+        read: &ReadRows<'_>,
+        seed: &[f64],
+        member: MemberIdx,
+    ) -> Self {
         let grads = eval::gradients(circuit, trace, seed, member);
         let squares = |v: &Vec<f64>| v.iter().map(|x| x * x).sum::<f64>();
-        let mut joint = BTreeMap::new();
-        for id in circuit.ids() {
-            let CircuitOp::Affine(affine) = &circuit.value(id).op else { continue };
-            for term in affine.terms.iter().filter(|term| !matches!(term.map, Map::Conv(_))) {
-                let (grad, source) = (&grads[id.index()], &trace.values[term.source.index()]);
-                let sum = grad.iter().zip(source).map(|(g, x)| (g * x).powi(2)).sum();
-                joint.insert((id, term.source), sum);
-            }
+        let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
+        for (key, row) in read.acting(&grads) {
+            let sum = rows.entry(key).or_default();
+            *sum = added(*sum, row);
         }
-        Self { gain: grads.iter().map(squares).collect(), energy: energies(trace), joint }
+        Self { gain: grads.iter().map(squares).collect(), energy: energies(trace), rows }
     }
 
     /// The mean of some moments of one circuit.
@@ -52,19 +58,22 @@ impl Moments {
         for (v, energy) in mean.energy.iter_mut().enumerate() {
             *energy = all.clone().map(|m| m.energy[v]).sum::<f64>() / n;
         }
-        for (&(value, source), joint) in &mut mean.joint {
-            *joint = all.clone().map(|m| m.joint(value, source)).sum::<f64>() / n;
+        for (key, row) in &mut mean.rows {
+            let sum = all.clone().filter_map(|m| m.rows.get(key)).copied().fold(Row::default(), added);
+            *row = scaled(sum, n.recip());
         }
         mean
     }
 
     /// All gains times a factor.
     pub(super) fn amplified(mut self, factor: f64) -> Self {
-        self.gain.iter_mut().chain(self.joint.values_mut()).for_each(|gain| *gain *= factor);
+        self.gain.iter_mut().for_each(|gain| *gain *= factor);
+        self.rows.values_mut().for_each(|row| *row = scaled(*row, factor));
         self
     }
 
-    /// A merged result sums over the members, whose noise is independent; its own noise arises once.
+    /// A merged result sums over the members, whose noise is independent; its own noise arises once, and its rows are those
+    /// of all members.
     pub(super) fn merged(self, circuit: &Circuit) -> Self {
         let n = circuit.n_members as f64;
         let mut merged = self.amplified(n);
@@ -73,6 +82,22 @@ impl Moments {
             merged.energy[output.index()] *= n * n;
         }
         merged
+    }
+}
+
+fn added(a: Row, b: Row) -> Row {
+    Row {
+        weight_energy: a.weight_energy + b.weight_energy,
+        reads: a.reads + b.reads,
+        squares: a.squares + b.squares,
+    }
+}
+
+fn scaled(row: Row, factor: f64) -> Row {
+    Row {
+        weight_energy: row.weight_energy * factor,
+        reads: row.reads * factor,
+        squares: row.squares * factor,
     }
 }
 

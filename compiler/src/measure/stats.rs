@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::extent::Extent;
 use super::moments::{Moments, energies};
+use super::rows::Rows;
 use crate::lower::{Affine, Circuit, CircuitOp, Map, ValueId, eval};
 
 /// Sweeps with random signs per sample.
@@ -124,27 +125,37 @@ impl Single {
         let every = cases.len().div_ceil(SWEPT).max(1);
         let work = multiplications(circuit) * (n_results(circuit) * n_swept) as f64;
         let sweeps = if work <= SWEEP_BUDGET { Sweeps::Each } else { Sweeps::Signs };
+        let rows: Vec<Rows> = members.map(|m| Rows::new(circuit, MemberIdx(m))).collect();
         let single = |(i, &(s, m)): (usize, &(usize, MemberIdx))| {
-            let sweeps = i.is_multiple_of(every).then_some(sweeps);
+            let sweeps = i.is_multiple_of(every).then_some((sweeps, &rows[m.index()]));
             Self::new(circuit, &samples[s], m, s as u64, sweeps)
         };
         cases.par_iter().enumerate().map(single).collect()
     }
 
-    fn new(circuit: &Circuit, sample: &[f64], member: MemberIdx, seed: u64, sweeps: Option<Sweeps>) -> Self {
+    fn new(
+        circuit: &Circuit,
+        sample: &[f64],
+        member: MemberIdx,
+        seed: u64,
+        sweeps: Option<(Sweeps, &Rows)>,
+    ) -> Self {
         let mut trace = eval::trace(circuit, &[sample], member);
         let n_out = n_results(circuit);
         let (energy, extent) = (energies(&trace), Extent::new(circuit, &mut trace));
-        let moments = |seed: &[f64]| Moments::new(circuit, &trace, seed, member);
+        let Some((sweeps, rows)) = sweeps else {
+            return Self { energy, extent, mean: None, cases: Vec::new() };
+        };
+        let read = rows.read(circuit, &trace, member);
+        let moments = |seed: &[f64]| Moments::new(circuit, &trace, &read, seed, member);
         let unit = |o: usize| (0..n_out).map(|i| if i == o { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
-        let (mut mean, mut cases) = (None, Vec::new());
+        let (mean, cases);
         match sweeps {
-            None => {}
-            Some(Sweeps::Each) => {
-                cases.extend((0..n_out).map(|o| moments(&unit(o))));
-                mean = Some(Moments::mean(cases.iter()));
+            Sweeps::Each => {
+                cases = (0..n_out).map(|o| moments(&unit(o))).collect::<Vec<_>>();
+                mean = Moments::mean(cases.iter());
             }
-            Some(Sweeps::Signs) => {
+            Sweeps::Signs => {
                 let of_signs: Vec<Moments> = (0..PROBES)
                     .map(|probe| {
                         let mut stream = Uniform::new(seed * PROBES + probe + 1);
@@ -154,12 +165,11 @@ impl Single {
                         moments(&signs).amplified(1.0 / n_out as f64)
                     })
                     .collect();
-                cases.push(moments(&unit(seed as usize % n_out)));
-                mean = Some(Moments::mean(of_signs.iter()));
-                cases.extend(mean.clone());
+                mean = Moments::mean(of_signs.iter());
+                cases = vec![moments(&unit(seed as usize % n_out)), mean.clone()];
             }
         }
-        Self { energy, extent, mean, cases }
+        Self { energy, extent, mean: Some(mean), cases }
     }
 
     pub(super) fn overflow(&self) -> Option<Overflow> {

@@ -3,8 +3,8 @@
 //! Every operation adds noise to its value, and the gain of the value says what that noise does to the result. A
 //! contribution is kept as an amount over the square of a scale, so that scales can be chosen to balance them.
 
-use fhe_bytecode::noise::{LinearNoise, NoiseModel};
-use fhe_bytecode::{ExpandedPlan, Level, LinearOp, Pairing, PlanCounts, TensorId};
+use fhe_bytecode::noise::{LinearNoise, NoiseModel, Row};
+use fhe_bytecode::{ExpandedPlan, Level, LinearOp, Pairing, PlanCounts};
 
 use super::chain::Chain;
 use crate::layout::{Part, Placed, PlacedMap, PlacedTerm};
@@ -147,10 +147,7 @@ pub fn contributions(
         let dropped = |source: ValueId| model.drop(level(timed.time(source).rung), level(time.working));
         for part in &value.parts {
             if let Part::Plain { source, .. } | Part::Scalar { source } = part {
-                let factor = match part {
-                    Part::Plain { factor, .. } => largest_square(placed, *factor),
-                    Part::Scalar { .. } | Part::Map(_) => 1.0,
-                };
+                let factor = sum.row(id, *source, true).map_or(1.0, |row| row.weight_energy);
                 sum.push(id, Anchor::After(timed.position(*source)), factor * dropped(*source));
             }
             let (source, rounding) = match part {
@@ -178,27 +175,19 @@ pub fn contributions(
         let (to, rung_level) = (time.position, &level);
         let level = rung_level(time.working);
         for (source, term) in map.sources.iter().zip(&map.noise.terms) {
-            let from = timed.position(source.value);
-            let (anchor, rounding) = (Anchor::Weight { from, to }, map.noise.rounding(term));
-            if source.in_place {
-                sum.push_in_place(map.value, source.value, anchor, rounding);
-            } else {
-                let energy = moments.energy[source.value.index()];
-                sum.push(map.value, anchor, rounding * energy);
-            }
+            let (from, energy) = (timed.position(source.value), moments.energy[source.value.index()]);
+            let mean = Row::mean(term);
+            let row = sum.row(map.value, source.value, source.in_place).unwrap_or(mean);
+            let [usual, acting] = [mean, row].map(|row| map.noise.rounding(term, &row, energy));
+            sum.push_acting(map.value, Anchor::Weight { from, to }, usual, acting);
             let dropped = model.drop(rung_level(timed.time(source.value).rung), level);
-            let moved = map.noise.hoisted(term, model, level) + map.noise.carried(term) * dropped;
-            sum.push(map.value, Anchor::After(from), moved);
+            let moved =
+                |row: &Row| map.noise.hoisted(term, row, model, level) + map.noise.carried(row) * dropped;
+            sum.push_acting(map.value, Anchor::After(from), moved(&mean), moved(&row));
         }
         sum.push(map.value, Anchor::Before(to), map.noise.summed(model, level));
     }
     sum.all
-}
-
-/// The largest square of the numbers of a constant.
-fn largest_square(placed: &Placed, tensor: TensorId) -> f64 {
-    let values = placed.constants.values(tensor).expect("a placed circuit has its constants");
-    values.data.iter().map(|value| value * value).fold(0.0, f64::max)
 }
 
 struct Sum<'a> {
@@ -210,24 +199,31 @@ struct Sum<'a> {
 }
 
 impl Sum<'_> {
+    /// The row of a summand that the result depends on.
+    fn row(&self, value: ValueId, source: ValueId, in_place: bool) -> Option<Row> {
+        self.moments.row(value, source, in_place)
+    }
+
     /// Noise of a variance in every number of a value.
     fn push(&mut self, value: ValueId, anchor: Anchor, variance: f64) {
+        self.push_acting(value, anchor, variance, variance);
+    }
+
+    /// Noise of a mean variance in the numbers of a value, and of another one where it acts on the result.
+    fn push_acting(&mut self, value: ValueId, anchor: Anchor, mean: f64, acting: f64) {
         let (gain, size) = (self.moments.gain[value.index()], self.sizes[value.index()]);
         // Noise in what is always zero is noise in what it becomes part of.
-        let local = if size > 0.0 { variance / size } else { 0.0 };
-        let amount = variance * gain * self.leaks[value.index()];
+        let local = if size > 0.0 { mean / size } else { 0.0 };
+        let amount = acting * gain * self.leaks[value.index()];
         self.all.push(Contribution { value, anchor, local, amount });
     }
 
-    /// Noise in proportion to the number of the source at the same place. Where numbers are large, results depend on them
-    /// most, so this moves the results by more than the mean square of the source says.
+    /// Noise in proportion to the number of the source at the same place. Where numbers are large, results often depend on
+    /// them most.
     fn push_in_place(&mut self, value: ValueId, source: ValueId, anchor: Anchor, rounding: f64) {
         let energy = self.moments.energy[source.index()];
-        self.push(value, anchor, rounding * energy);
-        let joint = self.moments.joint(value, source) * rounding * self.leaks[value.index()];
-        if let Some(last) = self.all.last_mut() {
-            last.amount = last.amount.max(joint);
-        }
+        let acting = self.row(value, source, true).map_or(energy, |row| row.squares);
+        self.push_acting(value, anchor, rounding * energy, rounding * acting);
     }
 }
 

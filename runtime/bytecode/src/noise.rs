@@ -13,7 +13,7 @@ mod linear;
 
 use crate::params::{Level, Params, TowerIdx};
 
-pub use linear::{LinearNoise, OperandNoise, TermNoise};
+pub use linear::{LinearNoise, OperandNoise, Row, TermNoise};
 
 /// Variance of one coefficient of a fresh error.
 pub const ERROR_VARIANCE: f64 = 10.5;
@@ -195,7 +195,7 @@ mod tests {
         let real = map(64.0 * 16384.0, 0.0, Pairing::None);
         let halves = map(32.0 * 16384.0, 0.0, Pairing::Halves);
         // A message so large that only the rounding of the weights matters.
-        let operand = OperandNoise { noise: 0.0, message: 1e20, weight_scale: 1.0 };
+        let operand = OperandNoise { noise: 0.0, message: 1e20, weight_scale: 1.0, row: Row::default() };
         let [a, b] = [&real, &halves].map(|map| model.linear(&[operand], Level(5), map));
         assert!((b / a / 4.0 - 1.0).abs() < 1e-6);
     }
@@ -216,9 +216,32 @@ mod tests {
     fn a_single_unrotated_diagonal_is_a_plain_product_and_one_rounding() {
         let model = model(15, 10, 2, 2);
         let map = map(16384.0, 1e9, Pairing::None);
-        let operand = OperandNoise { noise: 1e6, message: 1e12, weight_scale: 1.0 };
+        let row = Row::mean(&map.terms[0]);
+        let operand = OperandNoise { noise: 1e6, message: 1e12, weight_scale: 1.0, row };
         let linear = model.linear(&[operand], Level(5), &map);
         let plain = model.mul_plain(1e6, 1e12, 1e9, 16384) + model.mod_down();
         assert!((linear / plain - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rows_have_the_noise_of_what_they_read() {
+        let model = model(15, 10, 2, 4);
+        let term =
+            TermNoise { weight_energy: 100.0, rotated_energy: 50.0, encoded_slots: 4.0, products: 4.0 };
+        let map = LinearNoise { terms: vec![term], ..LinearNoise::default() };
+        let added = |message: f64, row: Row| {
+            let operand = OperandNoise { noise: 0.0, message, weight_scale: 1.0, row };
+            model.linear(&[operand], Level(5), &map) - map.summed(&model, Level(5))
+        };
+        let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+        // Keys: in proportion to the squared weights.
+        let [all, few] = [100.0, 1.0].map(|weight_energy| Row { weight_energy, ..Row::default() });
+        assert!(close(added(0.0, all), 100.0 * added(0.0, few)));
+        // Roundings: one product brings what the row reads, three bring slots of the mean.
+        let large = Row { reads: 1.0, squares: 9e12, ..Row::default() };
+        assert!(close(added(1e12, large), 3.0 * added(1e12, Row::default())));
+        // A row that reads more than the mean of them has products.
+        let long = Row { reads: 8.0, squares: 8e12, ..Row::default() };
+        assert!(close(added(0.0, long), added(1e12, Row::default())));
     }
 }

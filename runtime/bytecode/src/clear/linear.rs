@@ -5,6 +5,7 @@
 use crate::check::CheckedProgram;
 use crate::layout::Layout;
 use crate::linear::{MemberPair, ResolvedOp, Tap, member_pairs, valid_range};
+use crate::noise::Row;
 use crate::program::LinearMap;
 
 /// A linear map with its weights resolved.
@@ -37,32 +38,60 @@ impl ClearMap {
 
     /// The slot vectors of the result.
     pub(super) fn apply(&self, inputs: &[&[Vec<f64>]]) -> Vec<Vec<f64>> {
-        let mut result = vec![0.0; self.output.members() * self.output.shape().len()];
+        let mut result = vec![0.0; self.n_numbers()];
         for (term, cts) in self.terms.iter().zip(inputs) {
-            let tensor = term.input.gather(cts);
-            for pair in &term.pairs {
-                for member in 0..pair.count {
-                    let (from, to) = (term.op.input().len(), term.op.output().len());
-                    let input = &tensor[(pair.input + member) * from..][..from];
-                    let output = &mut result[(pair.output + member) * to..][..to];
-                    let step = term.op.values.member_step();
-                    let weights = &term.op.values.data[(pair.weight + member) * step..];
-                    if term.op.is_dense() {
-                        dense(weights, input, output);
-                    } else {
-                        term.op
-                            .for_each_tap(|tap| apply_tap(&term.op, tap, weights[tap.weight], input, output));
-                    }
-                }
-            }
+            term.add_to(&mut result, &term.input.gather(cts), |w| w);
         }
         self.output.scatter(&result)
     }
+
+    /// What every number of the result is computed from, term by term, if the operands have these mean squares.
+    pub(super) fn rows(&self, squares: &[&[Vec<f64>]]) -> Vec<Vec<Row>> {
+        let of_term = |(term, cts): (&ClearTerm, &&[Vec<f64>])| {
+            let squares = term.input.gather(cts);
+            let ones = vec![1.0; squares.len()];
+            let sums = |tensor: &[f64], f: fn(f64) -> f64| {
+                let mut sums = vec![0.0; self.n_numbers()];
+                term.add_to(&mut sums, tensor, f);
+                sums
+            };
+            let read = |w: f64| if w == 0.0 { 0.0 } else { 1.0 };
+            let weights = sums(&ones, |w| w * w);
+            let numbers = weights.into_iter().zip(sums(&ones, read)).zip(sums(&squares, read));
+            numbers.map(|((weight_energy, reads), squares)| Row { weight_energy, reads, squares }).collect()
+        };
+        self.terms.iter().zip(squares).map(of_term).collect()
+    }
+
+    fn n_numbers(&self) -> usize {
+        self.output.members() * self.output.shape().len()
+    }
 }
 
-fn dense(weights: &[f64], input: &[f64], output: &mut [f64]) {
+impl ClearTerm {
+    /// Adds the operation on a tensor to the result, with a function of its weights for weights.
+    fn add_to(&self, result: &mut [f64], tensor: &[f64], f: impl Fn(f64) -> f64) {
+        let (from, to) = (self.op.input().len(), self.op.output().len());
+        let step = self.op.values.member_step();
+        for pair in &self.pairs {
+            for member in 0..pair.count {
+                let input = &tensor[(pair.input + member) * from..][..from];
+                let output = &mut result[(pair.output + member) * to..][..to];
+                let weights = &self.op.values.data[(pair.weight + member) * step..];
+                if self.op.is_dense() {
+                    dense(weights, input, output, &f);
+                } else {
+                    self.op
+                        .for_each_tap(|tap| apply_tap(&self.op, tap, f(weights[tap.weight]), input, output));
+                }
+            }
+        }
+    }
+}
+
+fn dense(weights: &[f64], input: &[f64], output: &mut [f64], f: impl Fn(f64) -> f64) {
     for (row, y) in weights.chunks_exact(input.len()).zip(output) {
-        *y += row.iter().zip(input).map(|(w, x)| w * x).sum::<f64>();
+        *y += row.iter().zip(input).map(|(w, x)| f(*w) * x).sum::<f64>();
     }
 }
 

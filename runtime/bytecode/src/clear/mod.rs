@@ -8,7 +8,8 @@
 mod linear;
 
 use crate::check::{CheckedProgram, Fact, Step};
-use crate::ids::CtRange;
+use crate::ids::{CtRange, MapId};
+use crate::noise::Row;
 use crate::program::{Numbers, Op};
 use linear::ClearMap;
 
@@ -80,6 +81,12 @@ impl<'a> ClearProgram<'a> {
     /// The program.
     pub fn program(&self) -> &'a CheckedProgram {
         self.program
+    }
+
+    /// What every number of a map's result is computed from, term by term, if the slots of its operands have these mean
+    /// squares.
+    pub fn rows(&self, map: MapId, squares: &[&[Vec<f64>]]) -> Vec<Vec<Row>> {
+        self.maps[map.index()].rows(squares)
     }
 
     /// Evaluates one input, in (channel, y, x) order, already preprocessed; every member gets it. The result

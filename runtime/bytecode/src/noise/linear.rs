@@ -2,14 +2,15 @@
 //!
 //! What a map adds falls into three parts, each at a scale of its own: weights round at the weight scale, rotated inputs
 //! carry the noise of their keys at the scale of the input, and everything that happens to the sums (giant steps, the
-//! division by P, conjugations, folds) adds at the scale of the result.
+//! division by P, conjugations, folds) adds at the scale of the result. The last part is the same in every number of the
+//! result; the first two depend on what the number is computed from, its [`Row`].
 
 use super::{NoiseModel, REAL_ENCODING};
 use crate::linear::{Diagonals, Pairing};
 use crate::params::Level;
 use crate::plan::ExpandedPlan;
 
-/// What the noise model needs to know of a linear map under a plan, averaged over its results.
+/// What the noise model needs to know of a linear map under a plan, averaged over its rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinearNoise {
     /// Its summands.
@@ -32,9 +33,36 @@ pub struct TermNoise {
     /// Sum over the diagonals of one sum of their period, in slots: encodings round in a subring. Diagonals that share a
     /// plaintext share its rounding and count as [`Diagonals::roundings`] says.
     pub encoded_slots: f64,
+    /// Products with slots of the operand that end in a number of the result, those with a weight of zero included.
+    pub products: f64,
 }
 
-/// The operand of a term in units of stored integers: variance of its noise, mean square, and the scale that the weights
+/// What a number of the result is computed from in one term, or the mean over such rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Row {
+    /// Sum of its squared weights.
+    pub weight_energy: f64,
+    /// Numbers of the operand that have a weight in it.
+    pub reads: f64,
+    /// Sum of their squares.
+    pub squares: f64,
+}
+
+impl Row {
+    /// The mean over all rows of a term; what it reads is like the whole operand.
+    pub fn mean(term: &TermNoise) -> Self {
+        Self { weight_energy: term.weight_energy, ..Self::default() }
+    }
+
+    /// The mean square of what the roundings of this row multiply, where that of the operand is `mean`: products with a
+    /// weight of zero bring slots that are none of its own.
+    fn message(&self, term: &TermNoise, mean: f64) -> f64 {
+        let products = term.products.max(self.reads);
+        if products > 0.0 { (self.squares + (products - self.reads) * mean) / products } else { mean }
+    }
+}
+
+/// The operand of a row in units of stored integers: variance of its noise, mean squares, and the scale that the weights
 /// bring into the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OperandNoise {
@@ -44,6 +72,8 @@ pub struct OperandNoise {
     pub message: f64,
     /// Scale of the result over that of the operand.
     pub weight_scale: f64,
+    /// What the number of the result is computed from.
+    pub row: Row,
 }
 
 impl LinearNoise {
@@ -52,6 +82,9 @@ impl LinearNoise {
         let n_sums = diagonals.n_sums().max(1) as f64;
         let period = diagonals.period() as f64;
         let per_number = period / n_numbers.max(1) as f64;
+        // A diagonal ends in a number once per copy that is folded, and once per half of a complex sum.
+        let halves = if plan.pairing == Pairing::Halves { 2.0 } else { 1.0 };
+        let products = (plan.folds.len() as f64).exp2() * halves;
         let mut terms = vec![TermNoise::default(); diagonals.n_terms()];
         let mut n_giants = 0;
         for group in &plan.groups {
@@ -61,7 +94,9 @@ impl LinearNoise {
             ids.sort_unstable();
             for of_term in ids.chunk_by(|a, b| a.0 == b.0) {
                 let roundings = diagonals.roundings(of_term.iter().map(|(_, id)| *id));
-                terms[of_term[0].0].encoded_slots += period * roundings / n_sums;
+                let facts = &mut terms[of_term[0].0];
+                facts.encoded_slots += period * roundings / n_sums;
+                facts.products += of_term.len() as f64 * products / n_sums;
             }
             for term in &group.terms {
                 let energy = diagonals.energy(term.diagonal) * per_number;
@@ -98,19 +133,22 @@ impl LinearNoise {
         }
     }
 
-    /// What the roundings of a term's weights add: times the mean square of the operand, over the square of the weight scale.
-    pub fn rounding(&self, term: &TermNoise) -> f64 {
-        self.copies() * self.sum_gain() * term.encoded_slots * REAL_ENCODING
+    /// What the roundings of a term's weights add to a row, if the operand has a mean square: over the square of the weight
+    /// scale.
+    pub fn rounding(&self, term: &TermNoise, row: &Row, mean: f64) -> f64 {
+        self.copies() * self.sum_gain() * term.encoded_slots * REAL_ENCODING * row.message(term, mean)
     }
 
     /// What noise of the operand becomes: complex weights let the imaginary part of the noise in as well.
-    pub fn carried(&self, term: &TermNoise) -> f64 {
-        self.pairing.noise_gain() * term.weight_energy
+    pub fn carried(&self, row: &Row) -> f64 {
+        self.pairing.noise_gain() * row.weight_energy
     }
 
-    /// What the keys of hoisted rotations add: over the square of the operand's scale.
-    pub fn hoisted(&self, term: &TermNoise, model: &NoiseModel, level: Level) -> f64 {
-        self.pairing.noise_gain() * term.rotated_energy * model.key_switch_product(level)
+    /// What the keys of hoisted rotations add: over the square of the operand's scale. Every row of a term has the same share
+    /// of its weights on rotated inputs.
+    pub fn hoisted(&self, term: &TermNoise, row: &Row, model: &NoiseModel, level: Level) -> f64 {
+        let share = if term.weight_energy > 0.0 { term.rotated_energy / term.weight_energy } else { 0.0 };
+        self.carried(row) * share * model.key_switch_product(level)
     }
 
     /// What happens to the sums adds: over the square of the result's scale.
@@ -122,13 +160,15 @@ impl LinearNoise {
 }
 
 impl NoiseModel {
-    /// A linear map with hoisted baby steps and delayed division by P, at `level`: variance of a slot of the result.
+    /// A linear map with hoisted baby steps and delayed division by P, at `level`: variance of a slot of the result that is
+    /// computed from these rows.
     pub fn linear(&self, operands: &[OperandNoise], level: Level, map: &LinearNoise) -> f64 {
         let added = |(operand, term): (&OperandNoise, &TermNoise)| {
-            let weight = operand.weight_scale * operand.weight_scale;
-            let rounding = map.rounding(term);
-            let carried = operand.noise * (map.carried(term) * weight + rounding);
-            carried + operand.message * rounding + map.hoisted(term, self, level) * weight
+            let OperandNoise { noise, message, weight_scale, row } = operand;
+            let weight = weight_scale * weight_scale;
+            let noisy = Row { squares: row.reads * noise, ..*row };
+            let rounding = map.rounding(term, row, *message) + map.rounding(term, &noisy, *noise);
+            rounding + (noise * map.carried(row) + map.hoisted(term, row, self, level)) * weight
         };
         operands.iter().zip(&map.terms).map(added).sum::<f64>() + map.summed(self, level)
     }

@@ -127,7 +127,8 @@ fn noise_facts_follow_the_plan() {
     // One ciphertext of 128 numbers, two input channels behind each.
     let noise = |plan: Plan| LinearNoise::new(&diagonals, &plan.expand(&diagonals).unwrap(), 128);
     let babies = noise(Plan::trivial(&diagonals));
-    let term = TermNoise { weight_energy: 0.3125, rotated_energy: 0.0625, encoded_slots: 256.0 };
+    let term =
+        TermNoise { weight_energy: 0.3125, rotated_energy: 0.0625, encoded_slots: 256.0, products: 2.0 };
     assert_eq!((babies.terms[0], babies.n_giants, babies.n_folds), (term, 0.0, 0));
     let splits =
         distinct_rotations(&diagonals).into_iter().map(|rotation| Split { rotation, baby: Rotation::ZERO });

@@ -1,6 +1,6 @@
 //! Measured noise against the estimates the compiler plans with.
 
-use fhe_bytecode::noise::{ERROR_VARIANCE, LinearNoise, NoiseModel, OperandNoise, TermNoise};
+use fhe_bytecode::noise::{ERROR_VARIANCE, LinearNoise, NoiseModel, OperandNoise, Row, TermNoise};
 
 use super::*;
 use fhe_ckks::linear::*;
@@ -108,7 +108,8 @@ fn check_operations_at(params: Params, level: Level, runs: usize) {
         check("relinearize", &relinearized, &party.decrypt(&small), model.key_switch(level));
         let (plan, source, map) = linear_map(&context, &y, weight_scale);
         let output = evaluate(&evaluator, std::slice::from_ref(&cx), &plan, &source, &keys).unwrap();
-        let operand = OperandNoise { noise: fresh, message, weight_scale: weight_scale.value() };
+        let row = Row::mean(&map.terms[0]);
+        let operand = OperandNoise { noise: fresh, message, weight_scale: weight_scale.value(), row };
         let estimate = model.linear(&[operand], level, &map);
         check("linear", &output[0], &source.apply(&x), estimate);
     }
@@ -142,11 +143,21 @@ impl FourDiagonals<'_> {
     }
 }
 
+/// Four rotations of a vector as diagonals, and the mean over their rows.
 fn linear_map<'a>(
     context: &'a Context,
     values: &[f64],
     scale: Scale,
 ) -> (LinearPlan, FourDiagonals<'a>, LinearNoise) {
+    let diagonals = (0..4).map(|k| rotated(values, 7 * k)).collect();
+    four_diagonals(context, diagonals, scale)
+}
+
+fn four_diagonals(
+    context: &Context,
+    diagonals: Vec<Vec<f64>>,
+    scale: Scale,
+) -> (LinearPlan, FourDiagonals<'_>, LinearNoise) {
     let rotation = |s| Rotation::new(s, context);
     let group = |giant, first| LinearGroup {
         output: 0,
@@ -156,15 +167,74 @@ fn linear_map<'a>(
             .collect(),
     };
     let plan = LinearPlan { n_outputs: 1, groups: vec![group(0, 0), group(2, 2)], ..LinearPlan::default() };
-    let diagonals: Vec<Vec<f64>> = (0..4).map(|k| rotated(values, 7 * k)).collect();
-    let energy = mean_square(values, Scale::ONE);
+    let energy: Vec<f64> = diagonals.iter().map(|d| mean_square(d, Scale::ONE)).collect();
     let term = TermNoise {
-        weight_energy: 4.0 * energy,
-        rotated_energy: 2.0 * energy,
+        weight_energy: energy.iter().sum(),
+        rotated_energy: energy[1] + energy[3],
         encoded_slots: 4.0 * context.slots() as f64,
+        products: 4.0,
     };
     let map = LinearNoise { terms: vec![term], n_giants: 1.0, ..LinearNoise::default() };
     (plan, FourDiagonals { context, diagonals, scale }, map)
+}
+
+/// Rows of a map whose weights and operands are large in one half of the slots and small in the other: each half has the noise
+/// that its rows say, whether keys or roundings bring it.
+fn check_rows(params: Params, weight_scale: Scale, runs: u64) {
+    const LARGE: f64 = 30.0;
+    let (model, level) = (NoiseModel::new(&params), params.max_level());
+    let mut party = Party::new(params);
+    let context = party.context.clone();
+    let (evaluator, slots) = (Evaluator::new(&context), context.slots());
+    let keys = party.rotation_keys(&[1, 2], level);
+    let size = |s: usize| if s < slots / 2 { LARGE } else { 1.0 };
+    let weights: Vec<f64> = (0..slots).map(size).collect();
+    // Those under the giant step of two are read two slots later.
+    let diagonals = [0, 0, -2, -2].map(|steps| rotated(&weights, steps)).to_vec();
+    let (plan, source, map) = four_diagonals(&context, diagonals, weight_scale);
+    let scale = Scale::from_log2(SCALE);
+    let mut halves = [Tally::default(), Tally::default()];
+    for run in 0..runs {
+        let x: Vec<f64> = vector(slots, run + 1).iter().enumerate().map(|(s, x)| x * size(s)).collect();
+        let cx = party.encrypt(&x, scale, level);
+        let found = party.decrypt(&evaluate(&evaluator, &[cx], &plan, &source, &keys).unwrap()[0]);
+        let expected = source.apply(&x);
+        let result = scale.times(weight_scale);
+        for (half, tally) in halves.iter_mut().enumerate() {
+            // Rows at the edge of a half read from both.
+            let rows = half * slots / 2..(half + 1) * slots / 2 - 4;
+            let read = &x[rows.clone()];
+            let row = Row {
+                weight_energy: 4.0 * size(rows.start).powi(2),
+                reads: 4.0,
+                squares: 4.0 * mean_square(read, scale),
+            };
+            let (noise, message) = (model.fresh(), mean_square(&x, scale));
+            let operand = OperandNoise { noise, message, weight_scale: weight_scale.value(), row };
+            let estimate = model.linear(&[operand], level, &map);
+            tally.add(error(&found[rows.clone()], &expected[rows], result), estimate);
+        }
+    }
+    for (half, name) in halves.iter().zip(["large rows", "small rows"]) {
+        half.assert(name);
+    }
+    assert!(halves[0].measured > 20.0 * halves[1].measured, "the halves do not differ");
+}
+
+#[test]
+fn noise_of_a_row_follows_its_weights() {
+    // Special primes smaller than a digit, so that keys bring the noise.
+    let towers = ntt_primes_near(2f64.powi(40), 7, 4, &[]).unwrap();
+    let special_primes = ntt_primes_near(2f64.powi(36), 7, 2, &towers).unwrap();
+    let (log_n, digit_size, pool) = (7, 2, None);
+    let spec = ParamsSpec { log_n, towers, special_primes, digit_size, pool, insecure: false, toy: true };
+    check_rows(Params::new(spec).unwrap(), Scale::from_log2(WEIGHT_SCALE), 200);
+}
+
+#[test]
+fn noise_of_a_row_follows_what_it_reads() {
+    // Weights so coarse that their roundings bring the noise.
+    check_rows(toy_params(7, 4, 44, 2, 2), Scale::from_log2(4.0), 200);
 }
 
 #[test]
