@@ -43,6 +43,8 @@ pub struct Outcome {
     pub decrypted: Vec<f64>,
     /// What the program gives in the clear.
     pub clear: Vec<f64>,
+    /// Whether its numbers are the scores of classes: not so for an image, or for several outputs of a model.
+    pub has_classes: bool,
     /// Seconds to encode and encrypt the input.
     pub encrypt_seconds: f64,
     /// Seconds to evaluate.
@@ -87,7 +89,7 @@ pub enum Deviation {
 }
 
 impl Outcome {
-    /// Compares with the clear result: the error is within `bound`, and the best class is the same.
+    /// Compares with the clear result: the error is within `bound`, and the best class is the same, or as good in the clear.
     ///
     /// # Errors
     /// How the two differ.
@@ -98,7 +100,7 @@ impl Outcome {
             return Err(Deviation::BeyondBound { error, bound });
         }
         match (best(&self.decrypted), best(&self.clear)) {
-            (Some(found), Some(expected)) if found != expected => {
+            (Some(found), Some(expected)) if self.has_classes && self.clear[found] < self.clear[expected] => {
                 let margin = self.clear[expected] - self.clear[found];
                 Err(Deviation::OtherClass { found, expected, margin })
             }
@@ -106,9 +108,12 @@ impl Outcome {
         }
     }
 
-    /// Whether the best class is that of the clear result.
+    /// Whether the best class is that of the clear result, or as good there.
     pub fn is_same_class(&self) -> bool {
-        best(&self.decrypted) == best(&self.clear)
+        match (best(&self.decrypted), best(&self.clear)) {
+            (Some(found), Some(expected)) => !self.has_classes || self.clear[found] >= self.clear[expected],
+            (found, expected) => found == expected,
+        }
     }
 }
 
@@ -190,10 +195,21 @@ impl<'p> Trial<'p> {
             .map(|result| Ok(self.client.decrypt_raw(result)?.to_vec()))
             .collect::<Result<Vec<_>, ClientError>>()?;
         let decrypt_seconds = share(began);
+        let n_ports = self.interface().output().ports.len();
+        let shape = self.program.output_layout().shape();
+        let has_classes = n_ports < 2 && shape.height * shape.width == 1;
         let outcome = |(decrypted, tensor): (Vec<f64>, &&[f64])| {
             let clear = clear_output(self.program, tensor)?;
             let profile = profile.clone();
-            Ok(Outcome { decrypted, clear, encrypt_seconds, eval_seconds, decrypt_seconds, profile })
+            Ok(Outcome {
+                decrypted,
+                clear,
+                has_classes,
+                encrypt_seconds,
+                eval_seconds,
+                decrypt_seconds,
+                profile,
+            })
         };
         decrypted.into_iter().zip(tensors).map(outcome).collect()
     }
@@ -218,6 +234,7 @@ mod tests {
         Outcome {
             decrypted: decrypted.to_vec(),
             clear: clear.to_vec(),
+            has_classes: true,
             encrypt_seconds: 0.0,
             eval_seconds: 0.0,
             decrypt_seconds: 0.0,
@@ -238,5 +255,14 @@ mod tests {
     fn another_class_is_told_even_within_the_bound() {
         let found = outcome(&[2.25, 2.0], &[1.75, 2.0]).judge(1.0);
         assert_eq!(found, Err(Deviation::OtherClass { found: 0, expected: 1, margin: 0.25 }));
+    }
+
+    #[test]
+    fn equal_scores_and_numbers_that_are_no_scores_have_no_other_class() {
+        let tied = outcome(&[2.1, 2.0], &[2.0, 2.0]);
+        assert!(tied.is_same_class() && tied.judge(1.0).is_ok());
+        let image = Outcome { has_classes: false, ..outcome(&[2.25, 2.0], &[1.75, 2.0]) };
+        assert!(image.is_same_class() && image.judge(1.0).is_ok());
+        assert!(image.judge(0.1).is_err());
     }
 }
