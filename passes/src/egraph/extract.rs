@@ -56,8 +56,8 @@ struct Rebuild<'g> {
     ids: BTreeMap<u32, NodeId>,
     /// Nodes of classes that are done.
     done: BTreeMap<Id, NodeId>,
-    /// Tensors of constant classes that are stored.
-    stored: BTreeMap<Id, TensorId>,
+    /// Tensors of constant classes that are stored, by the channels that they are for where that matters.
+    stored: BTreeMap<(Id, usize), TensorId>,
     pass: &'static str,
 }
 
@@ -90,6 +90,7 @@ impl Rebuild<'_> {
 
     fn node(&mut self, best: &Lang, x: &[NodeId], class: Id) -> Result<NodeId, PassError> {
         let one = |id: &Id| super::cost::is_one(&self.egraph[*id].data);
+        let c = self.egraph[class].data.value().shape.c;
         let op = match best {
             Lang::Conv([a, w, b, _]) => {
                 let Op::Conv2d(conv) = self.original(*a).clone() else {
@@ -101,16 +102,16 @@ impl Rebuild<'_> {
             Lang::Linear([_, w, b, _]) => {
                 Op::Linear(Linear { weight: self.weight(*w), bias: self.bias(*b, class) })
             }
-            Lang::Bn([s, t, _]) if one(s) => Op::AddConst { value: self.small(*t) },
-            Lang::Bn([s, t, _]) => Op::BatchNorm { scale: self.small(*s), shift: self.small(*t) },
+            Lang::Bn([s, t, _]) if one(s) => Op::AddConst { value: self.small(*t, c) },
+            Lang::Bn([s, t, _]) => Op::BatchNorm { scale: self.small(*s, c), shift: self.small(*t, c) },
             Lang::Pool([a, f, _]) => return self.pool(*a, *f, x[0], class),
             Lang::Slice([a, _]) | Lang::Pad([a, _]) => self.original(*a).clone(),
             Lang::Other(children) => self.original(children[0]).clone(),
-            Lang::Poly([c, _]) => Op::Poly { coeffs: self.small(*c) },
-            Lang::Bivar([c, ..]) => Op::Bivar { coeffs: self.small(*c) },
+            Lang::Poly([coeffs, _]) => Op::Poly { coeffs: self.small(*coeffs, c) },
+            Lang::Bivar([coeffs, ..]) => Op::Bivar { coeffs: self.small(*coeffs, c) },
             Lang::Scale([v, _]) if one(v) => return Ok(x[0]),
-            Lang::Scale([v, _]) => Op::Scale { factor: self.small(*v) },
-            Lang::Shift([t, _]) => Op::AddConst { value: self.small(*t) },
+            Lang::Scale([v, _]) => Op::Scale { factor: self.small(*v, c) },
+            Lang::Shift([t, _]) => Op::AddConst { value: self.small(*t, c) },
             Lang::Add(_) => Op::Add,
             Lang::Prod(_) => Op::Mul,
             Lang::Concat(_) => return self.concat(x, class),
@@ -220,21 +221,30 @@ impl Rebuild<'_> {
         &self.egraph.analysis.nodes[&self.egraph[attribute].data.attribute()].op
     }
 
-    fn small(&mut self, class: Id) -> TensorId {
+    /// A constant for `n_channels`. One number stands for equal numbers of however many channels, so a class may hold leaves
+    /// of several lengths.
+    fn small(&mut self, class: Id, n_channels: usize) -> TensorId {
         let class = self.egraph.find(class);
-        if let Some(&id) = self.stored.get(&class) {
+        let (old, egraph) = (self.old, self.egraph);
+        let small = egraph[class].data.small();
+        let length = if small.dims == [1] { n_channels } else { 0 };
+        if let Some(&id) = self.stored.get(&(class, length)) {
             return id;
         }
-        let constants = self.egraph[class].nodes.iter().filter_map(Lang::constant);
-        let leaf = constants.filter_map(|c| self.old.weights().id_at(c.0 as usize)).next();
-        let id = leaf.unwrap_or_else(|| self.egraph[class].data.small().store(&mut self.new));
-        self.stored.insert(class, id);
+        let fits = |id: &TensorId| {
+            let dims = old.weights().get(*id).dims();
+            dims == small.dims || dims == [length]
+        };
+        let constants = egraph[class].nodes.iter().filter_map(Lang::constant);
+        let leaf = constants.filter_map(|c| old.weights().id_at(c.0 as usize)).find(fits);
+        let id = leaf.unwrap_or_else(|| small.store(&mut self.new));
+        self.stored.insert((class, length), id);
         id
     }
 
     fn weight(&mut self, class: Id) -> TensorId {
         let class = self.egraph.find(class);
-        if let Some(&id) = self.stored.get(&class) {
+        if let Some(&id) = self.stored.get(&(class, 0)) {
             return id;
         }
         let fact = self.egraph[class].data.weight();
@@ -245,7 +255,7 @@ impl Rebuild<'_> {
         } else {
             scale_weight(&mut self.new, leaf, &fact.out, &fact.input)
         };
-        self.stored.insert(class, id);
+        self.stored.insert((class, 0), id);
         id
     }
 
@@ -257,7 +267,7 @@ impl Rebuild<'_> {
         }
         let Shape { c, .. } = self.egraph[conv].data.value().shape;
         if bias.len() >= c {
-            return Some(self.small(class));
+            return Some(self.small(class, c));
         }
         let expanded: Small = bias.rebuild(vec![c], |b| vec![b[0]; c]);
         Some(expanded.store(&mut self.new))
@@ -276,7 +286,8 @@ impl Rebuild<'_> {
         let sum = Op::Pool(Pool { divisor: Divisor::Constant(1.0), ..pool });
         let origins = self.old.node(self.ids[&node]).origins.clone();
         let sum = self.new.add_node(sum, &[x], origins, vec![self.pass])?;
-        let factor = self.small(factor);
+        let c = self.egraph[class].data.value().shape.c;
+        let factor = self.small(factor, c);
         self.push(Op::Scale { factor }, &[sum], class, None)
     }
 
