@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cli;
+pub mod join;
 pub mod partial;
 pub mod store;
 mod trial;

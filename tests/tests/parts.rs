@@ -82,11 +82,11 @@ fn inputs_that_are_encrypted_one_by_one_give_the_original_answers() {
     refused(folder, &eval("x0.ct"), "holds one of several encrypted inputs");
     let join = |files: &str| format!("fhe-run join model.fhebc {files} -o no.ct -q");
     refused(folder, &join("x0.ct"), "no file has input x1");
-    refused(folder, &join("x0.ct x1.ct x0.ct"), "has input x0, as x0.ct does");
+    refused(folder, &join("x0.ct x1.ct x0.ct"), "has input x0, as one before it does");
     refused(folder, &join("x0.ct both.ct"), "is a whole input already");
     refused(folder, &join("x0.ct result.ct"), "is a result");
     encrypt(folder, "x1", "0", "me", "one.ct");
-    refused(folder, &join("x0.ct one.ct"), "has 1 samples, and files before it have 2");
+    refused(folder, &join("x0.ct one.ct"), "has 1 samples, and what is before it has 2");
     encrypt(folder, "x1", "0..2", "you", "yours.ct");
     refused(folder, &join("x0.ct yours.ct"), "belongs to key");
     let named = "fhe-run encrypt model.fhebc x0.csv --model-input x2 --secret-key me.key -o no.ct";

@@ -92,8 +92,21 @@ pub fn decode_joined(data: &[u8], ports: &[Port], shape: ImageShape) -> Result<S
 /// # Errors
 /// As [`read_samples`].
 pub fn read_part(path: &Path, port: &Port, shape: ImageShape) -> Result<Samples, InputError> {
-    let read = || ports::decode_one(&bytes::read_file(path)?, path, port, shape);
+    let read = || decode_part(&bytes::read_file(path)?, path, port, shape);
     read().map_err(|kind| InputError { path: path.to_path_buf(), kind })
+}
+
+/// Decodes the bytes of such a file; `path` gives hints only and is not opened.
+///
+/// # Errors
+/// As [`read_samples`].
+pub fn decode_part(
+    data: &[u8],
+    path: &Path,
+    port: &Port,
+    shape: ImageShape,
+) -> Result<Samples, InputErrorKind> {
+    ports::decode_one(data, path, port, shape)
 }
 
 /// Decodes the bytes of a file; `path` gives hints only and is not opened.

@@ -7,15 +7,21 @@ use std::sync::{Arc, OnceLock};
 use fhe_bytecode::Port;
 use fhe_bytecode::codec::{self, INTERFACE_MAGIC};
 use fhe_ckks::{Context, key_request};
-use fhe_files::{Expected, Form, ciphertexts_len, evaluation_keys_len};
+use fhe_files::{
+    Expected, Form, ciphertexts_len, decode_ciphertexts, encode_ciphertexts, evaluation_keys_len, read_role,
+};
 use fhe_host::Content;
+use fhe_runtime::join::{self, JoinError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::fault::Fault;
+use crate::ciphertexts::{Ciphertexts, bytes_of};
+use crate::fault::{Class, Fault};
+use crate::long;
 use crate::names::program_name;
 use crate::paths::{Source, write, wrong_type};
 use crate::samples::{Wanted, array, fit, samples};
+use crate::threads::COMMON;
 
 /// What a client needs of a program: parameters, input and output, the list of keys. No weights.
 ///
@@ -197,6 +203,14 @@ impl Interface {
         Ok((found, classes.transpose()?))
     }
 
+    /// Joins inputs that `Client.encrypt(x, model_input=NAME)` or `fhe-run encrypt --model-input` encrypted one by one, under one
+    /// key: a list with one for every input of the model, in any order. Needs no secret.
+    fn join(&self, py: Python<'_>, parts: Vec<Bound<'_, PyAny>>) -> PyResult<Ciphertexts> {
+        let parts = parts.iter().map(|part| bytes_of("parts", part)).collect::<PyResult<Vec<_>>>()?;
+        let (inner, context) = (self.inner.clone(), self.context()?);
+        long::run(py, &COMMON, None, move |_| joined(&inner, &context, &parts))
+    }
+
     fn __repr__(&self) -> String {
         let shape = self.inner.input_layout().shape();
         format!(
@@ -216,4 +230,41 @@ impl Interface {
 
 fn described(ports: &[Port]) -> Vec<(String, Vec<u32>)> {
     ports.iter().map(|port| (port.name.clone(), port.dims.clone())).collect()
+}
+
+/// The sum of parts.
+fn joined(
+    interface: &fhe_bytecode::Interface,
+    context: &Context,
+    parts: &[Arc<[u8]>],
+) -> Result<Ciphertexts, Fault> {
+    let name = |index: usize| format!("parts[{index}]");
+    let unread = |index: usize| move |error| Fault::format(&name(index), error);
+    let refused = |error: JoinError| match error {
+        JoinError::Ckks(error) => Fault::from(error),
+        error => {
+            let about =
+                if let JoinError::Part { index, .. } = &error { name(*index) } else { "parts".into() };
+            Fault::new(Class::Data, "not-joined", format!("{about}: {error}")).with_remedy(
+                "encrypt each of the model's inputs once, with one key and as many samples, and join all of them",
+            )
+        }
+    };
+    let read = |(index, bytes): (usize, &Arc<[u8]>)| {
+        read_role(Cursor::new(&bytes[..]), bytes.len() as u64).map_err(unread(index))
+    };
+    let roles = parts.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+    let inputs = join::inputs_of(&interface.input().ports, &roles).map_err(refused)?;
+    let mut sum = None;
+    for (index, (bytes, input)) in parts.iter().zip(inputs).enumerate() {
+        let expected = Expected::part(interface, input);
+        let part = decode_ciphertexts(Cursor::new(&bytes[..]), bytes.len() as u64, context, &expected)
+            .map_err(unread(index))?;
+        sum = Some(join::joined(context, sum, part, index).map_err(refused)?);
+    }
+    let sum = sum.ok_or_else(|| refused(JoinError::Missing("of any kind".into())))?;
+    let mut bytes = Vec::new();
+    encode_ciphertexts(&mut bytes, context, &Expected::input(interface), &sum)
+        .map_err(|error| Fault::format("request", error))?;
+    Ciphertexts::new(bytes, "request")
 }

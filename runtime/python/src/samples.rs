@@ -5,10 +5,12 @@
 //! they are. Any other type is refused, because nobody can know which of the two it is. A model of several inputs takes a
 //! dictionary with an array for each.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fhe_bytecode::{InputSpec, Port, Preprocessing, Raw, Shape};
-use fhe_input::{Collection, Fit, ImageShape, Samples, decode_joined, read_joined, read_labels};
+use fhe_input::{
+    Collection, Fit, ImageShape, Samples, decode_joined, decode_part, read_joined, read_labels, read_part,
+};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -136,6 +138,20 @@ fn joined(given: &Bound<'_, PyAny>, wanted: Wanted<'_>) -> PyResult<Given> {
                 .into());
         }
     };
+    Ok(Given::Array(samples))
+}
+
+/// Samples of one of several inputs: an array, or the path of a file.
+pub(crate) fn part(given: &Bound<'_, PyAny>, port: &Port, wanted: Wanted<'_>) -> PyResult<Given> {
+    if let Some([path]) = paths(given).as_deref() {
+        return Ok(Given::Array(read_part(path, port, wanted.shape).map_err(Fault::from)?));
+    }
+    let py = given.py();
+    let arrays = PyDict::new(py);
+    arrays.set_item(&port.name, given)?;
+    let archive = py.import("fhec._arrays")?.call_method1("archive", (arrays,))?;
+    let samples = decode_part(archive.extract()?, Path::new("samples.npz"), port, wanted.shape)
+        .map_err(|error| Fault::input("samples", &error))?;
     Ok(Given::Array(samples))
 }
 

@@ -104,6 +104,32 @@ def test_several_inputs_come_by_name(tmp_path):
         program.predict({**inputs, "x1": np.ones((2, 3), dtype=np.int64)})
 
 
+def test_inputs_are_encrypted_one_by_one_and_joined_without_a_secret(tmp_path):
+    inputs, outputs, _ = card("pt-image-and-facts")
+    program = fhec.compile(ZOO / "pt-image-and-facts.onnx", calibrate=inputs, toy=True)
+    client = fhec.Client(program, insecure=True)
+    image = client.encrypt(inputs["x0"], model_input="x0")
+    np.save(tmp_path / "facts.npy", inputs["x1"])
+    facts = client.encrypt(tmp_path / "facts.npy", model_input="x1")
+    facts.save(tmp_path / "facts.ct")
+    request = program.interface.join([tmp_path / "facts.ct", image])
+    with fhec.Server(program, insecure=True) as server:
+        server.add_keys(client.eval_keys())
+        scores = client.decrypt(server.run(request), request=request, raw=True)
+        with pytest.raises(fhec.FhecError):
+            server.run(image)
+    assert close(scores, outputs["y"], program.max_abs_error + 1e-3)
+    other = fhec.Client(program, insecure=True).encrypt(inputs["x1"], model_input="x1")
+    one = client.encrypt(inputs["x1"][:1], model_input="x1")
+    for parts, words in (([image], "no part has input x1"), ([image, image], "parts\\[1\\]: has input x0"), ([image, request], "a whole input"),
+                         ([image, other], "belongs to key"), ([image, one], "has 1 samples")):
+        with pytest.raises(fhec.DataError, match=words) as found:
+            program.interface.join(parts)
+        assert found.value.code == "not-joined" and "once" in found.value.remedy
+    with pytest.raises(fhec.DataError, match="no input x2, but x0, x1"):
+        client.encrypt(inputs["x1"], model_input="x2")
+
+
 def test_keys_serve_the_next_version_of_a_model():
     inputs, _, _ = card("pt-cnn")
     first = fhec.compile(ZOO / "pt-cnn.onnx", calibrate=given(inputs), toy=True)

@@ -6,7 +6,7 @@ mod samples;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fhe_bytecode::{Fingerprint, Interface as Contract};
+use fhe_bytecode::{Fingerprint, Interface as Contract, Port};
 use fhe_ckks::key_request;
 use fhe_client::Answer;
 use fhe_runtime::store;
@@ -16,14 +16,14 @@ use pyo3::prelude::*;
 
 use self::samples::{decrypted, encrypted};
 use crate::ciphertexts::{Ciphertexts, bytes_of};
-use crate::fault::Fault;
+use crate::fault::{Class, Fault};
 use crate::interface::Interface;
 use crate::keys::EvalKeys;
 use crate::long;
 use crate::names::key_name;
 use crate::paths::{Source, wrong_type};
 use crate::program::Program;
-use crate::samples::{Wanted, array, fit, samples};
+use crate::samples::{Wanted, array, fit, part, samples};
 use crate::security;
 use crate::threads::COMMON;
 
@@ -188,23 +188,31 @@ impl Client {
     ///
     /// Args:
     ///     x: the samples. A model of several inputs takes a dictionary with an array for each, or an .npz file of them.
+    ///     model_input: of a model with several inputs, encrypt this one alone; `Interface.join` puts them together.
     ///     resize: stretch pictures in files to the model's size, if they have another.
     ///     any_range: encrypt numbers far outside those that the model was calibrated on, too; scores then mean little.
     ///
     /// Numbers a little outside them give an `fhec.DoubtWarning`: the error bound is not for them.
-    #[pyo3(signature = (x, *, resize=false, any_range=false))]
+    #[pyo3(signature = (x, *, model_input=None, resize=false, any_range=false))]
     fn encrypt(
         &self,
         py: Python<'_>,
         x: &Bound<'_, PyAny>,
+        model_input: Option<&str>,
         resize: bool,
         any_range: bool,
     ) -> PyResult<Ciphertexts> {
         let wanted = Wanted::new(self.contract().input_layout().shape(), self.contract().input());
-        let given = samples(x, wanted, fit(resize))?;
+        let chosen = model_input.map(|name| port_named(self.contract(), name)).transpose()?;
+        let given = match &chosen {
+            None => samples(x, wanted, fit(resize))?,
+            Some((_, port)) => part(x, port, wanted)?,
+        };
         let inner = self.inner.clone();
-        let (encrypted, outside) =
-            long::run(py, &COMMON, None, move |watch| encrypted(&inner, &given, any_range, watch))?;
+        let (encrypted, outside) = long::run(py, &COMMON, None, move |watch| {
+            let part = chosen.as_ref().map(|(index, port)| (*index, port));
+            encrypted(&inner, &given, part, any_range, watch)
+        })?;
         if let Some(outside) = outside {
             py.import("fhec._errors")?.call_method1("doubt", (outside,))?;
         }
@@ -266,6 +274,21 @@ impl Client {
     fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(secret())
     }
+}
+
+/// One of the model's inputs, with its position among them.
+fn port_named(contract: &Contract, name: &str) -> Result<(u32, Port), Fault> {
+    let ports = &contract.input().ports;
+    (0u32..).zip(ports.iter().cloned()).find(|(_, port)| port.name == name).ok_or_else(|| {
+        let known: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+        Fault::new(
+            Class::Data,
+            "no-such-input",
+            format!("the model has no input {name}, but {}", known.join(", ")),
+        )
+        .with_remedy("give one of these names; a model with one input needs no model_input")
+        .with_fact("wanted", known)
+    })
 }
 
 /// Why a client stays where it is.

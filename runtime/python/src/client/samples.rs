@@ -2,7 +2,8 @@
 
 use std::io::Cursor;
 
-use fhe_client::{Answer, Client, ClientError, Outside, prepare, prepare_unchecked};
+use fhe_bytecode::Port;
+use fhe_client::{Answer, Client, ClientError, Outside, prepare, prepare_part, prepare_unchecked};
 use fhe_files::{Ciphertexts as Stored, Expected, decode_ciphertexts, encode_ciphertexts, read_request};
 use fhe_secret::SeedSource;
 
@@ -12,21 +13,29 @@ use crate::long::Watch;
 use crate::samples::Given;
 
 /// Every sample, normalized, checked and encrypted; and what is to be said of numbers that the model was not calibrated on.
+/// With `part` they are samples of that one of several inputs.
 pub(super) fn encrypted(
     client: &Client,
     given: &Given,
+    part: Option<(u32, &Port)>,
     any_range: bool,
     watch: &Watch,
 ) -> Result<(Ciphertexts, Option<String>), Fault> {
-    let prepare = if any_range { prepare_unchecked } else { prepare };
+    let prepared = |raw| match (any_range, part) {
+        (true, _) => prepare_unchecked(client.interface(), raw),
+        (false, None) => prepare(client.interface(), raw),
+        (false, Some((_, port))) => prepare_part(client.interface(), port, raw),
+    };
     let (mut seeds, n) = (SeedSource::os(), given.len());
     let mut outside: Option<(String, usize)> = None;
     let samples = (0..n)
         .map(|i| {
             watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
-            let tensor = prepare(client.interface(), given.raw(i)?)
+            let tensor = prepared(given.raw(i)?)
                 .map_err(|error| Fault::from(error).about(&given.name(i)).with_fact("sample", i))?;
-            if let Some(worst) = Outside::of(client.interface(), &tensor) {
+            let judged = part.map_or(Some(0..tensor.len()), |(_, port)| port.range(tensor.len()));
+            let worst = judged.and_then(|positions| Outside::among(client.interface(), &tensor, positions));
+            if let Some(worst) = worst {
                 outside.get_or_insert_with(|| (format!("{}: {worst}", given.name(i)), 0)).1 += 1;
             }
             Ok(client.encrypt(&tensor, &mut seeds)?.into_iter().map(fhe_files::Stored::Seeded).collect())
@@ -34,7 +43,11 @@ pub(super) fn encrypted(
         .collect::<Result<_, Fault>>()?;
     let stored = Stored::new(client.key().id(), samples);
     let mut bytes = Vec::new();
-    encode_ciphertexts(&mut bytes, client.context(), &Expected::input(client.interface()), &stored)
+    let expected = match part {
+        None => Expected::input(client.interface()),
+        Some((index, _)) => Expected::part(client.interface(), index),
+    };
+    encode_ciphertexts(&mut bytes, client.context(), &expected, &stored)
         .map_err(|error| Fault::format("request", error))?;
     let outside = outside.map(|(first, count)| {
         format!(
