@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use fhe_bytecode::text::{harmless_json, harmless_lines};
-use fhe_bytecode::{InputSpec, Preprocessing};
+use fhe_bytecode::{CheckedProgram, InputSpec, Preprocessing};
 use fhe_diagnostics::remedy;
 use fhe_host::{Content, WriteError, check_target, show_bytes, write_whole};
 use fhec_ir::Shape;
@@ -12,7 +12,7 @@ use fhec_ir::Shape;
 use super::Outcome;
 use crate::approximate::Approximation;
 use crate::diagnostics::{Diagnostic, Kind};
-use crate::report::{BuildReport, ClusterReport};
+use crate::report::{BuildReport, ClusterReport, Estimate};
 use crate::simulate::{Fullest, Summary};
 use crate::{Rehearsal, SelfCheck};
 
@@ -200,5 +200,29 @@ pub(super) fn approximation(found: &Approximation) -> String {
     let error = 100.0 * found.score_error;
     format!(
         "approximated:\n{table}\n{agreement}, scores differ by {error:.1} % of their size from the model's\n"
+    )
+}
+
+/// What `--like` changed: the program beside the one that it would have been.
+pub(super) fn otherwise(program: &CheckedProgram, other: &CheckedProgram) -> String {
+    let is_same = program.params().fingerprint() == other.params().fingerprint()
+        && program.spec().rotation_keys == other.spec().rotation_keys;
+    if is_same {
+        return "note: built like the other program: its keys serve, and without `--like` they would, too"
+            .to_owned();
+    }
+    let words = |program: &CheckedProgram| {
+        let (params, spec, costs) = (program.params(), program.spec(), Estimate::new(program));
+        let keys =
+            format!("{} rotation keys ({})", spec.rotation_keys.len(), show_bytes(costs.upload_once_bytes));
+        let error = spec.prediction.max_abs_error;
+        let seconds = costs.core_seconds;
+        let (n, bits) = (params.n(), params.log2_q() + params.log2_p());
+        format!("N = {n}, log2(PQ) = {bits:.1}, {keys}, {seconds:.2e} core seconds, errors up to {error:.2e}")
+    };
+    format!(
+        "note: built like the other program, whose keys serve: {}\nnote: without `--like` clients would make keys anew: {}",
+        words(program),
+        words(other)
     )
 }

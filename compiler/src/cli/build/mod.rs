@@ -13,8 +13,8 @@ pub(super) use self::options::Options;
 pub(super) use self::progress::Progress;
 use super::Outcome;
 use super::output::{
-    Form, approximation, check_output, clustering, print, print_json, rehearsed_note, rehearsed_words,
-    self_check, summary, unknown_statistics, write_atomically,
+    Form, approximation, check_output, clustering, otherwise, print, print_json, rehearsed_note,
+    rehearsed_words, self_check, summary, unknown_statistics, write_atomically,
 };
 use super::program::read_profile;
 use crate::diagnostics::{Diagnostic, Kind};
@@ -124,6 +124,9 @@ pub(super) fn run(args: &Args, quiet: bool, by: &dyn Rehearse) -> Outcome {
         let shape = compiled.graph.shape(compiled.graph.inputs()[0]);
         if let Some(note) = unknown_statistics(&built.program.spec().input, shape) {
             complain(&note);
+        }
+        if let Some(other) = args.options.otherwise(&args.models) {
+            complain(&otherwise(&built.program, &other.built.program));
         }
         self_check(&compiled.check).iter().for_each(|line| complain(line));
         complain(&rehearsed_note(rehearsal.as_ref(), args.no_check));

@@ -154,6 +154,13 @@ impl Options {
         compile(&request, observer).map_err(|error| Diagnostic::compile(&name, &error))
     }
 
+    /// What they would be compiled to without `--like`; nothing if there is no `--like`, or no such program.
+    pub(in crate::cli) fn otherwise(&self, models: &[PathBuf]) -> Option<Compiled> {
+        let request = self.request(models).ok()?;
+        request.like.as_ref()?;
+        compile(&Request { like: None, ..request }, &mut ()).ok()
+    }
+
     fn request(&self, models: &[PathBuf]) -> Result<Request, Diagnostic> {
         let read = |path: &PathBuf| {
             Model::file(path).map_err(|error| Diagnostic::compile(&path.display().to_string(), &error))
