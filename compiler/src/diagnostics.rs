@@ -133,6 +133,10 @@ impl Words for Diagnostic {
                 BuildError::Layout(_) => {
                     about(Kind::Cannot, "use a larger ring (`--log-n`) or a smaller input")
                 }
+                BuildError::Empty { depth: 0, .. } => about(
+                    Kind::Cannot,
+                    "whoever has the input can compute it in the clear; to encrypt, compile a model with a layer",
+                ),
                 BuildError::Arity { .. } | BuildError::NotMerged | BuildError::Empty { .. } => about(
                     Kind::Cannot,
                     "compile a network with one input, one output and at least one layer with weights",

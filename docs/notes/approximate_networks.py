@@ -4,7 +4,8 @@
     python approximate_networks.py MNIST_FOLDER OUT_FOLDER
 
 MNIST_FOLDER holds the four idx files, gzipped or not. Writes NAME.onnx for each network, and calibrate.npy (1,000 training
-images), test.npy and test-labels.npy (the 10,000 test images, normalized), and prints the accuracy of each network.
+images), test.npy and test-labels.npy (the 10,000 test images, normalized), valid.npy and valid-labels.npy (the last 10,000 of the
+training set, which no network is trained on), and prints the accuracy of each network on both.
 """
 
 import gzip
@@ -53,9 +54,12 @@ def main(folder, out, n=24000, epochs=3):
     normal = lambda x: torch.tensor((x / 255 - MEAN) / STD, dtype=torch.float32).unsqueeze(1)
     x, y = normal(idx(folder, "train-images-idx3-ubyte")[:n]), torch.tensor(idx(folder, "train-labels-idx1-ubyte")[:n].astype(np.int64))
     test, labels = normal(idx(folder, "t10k-images-idx3-ubyte")), torch.tensor(idx(folder, "t10k-labels-idx1-ubyte").astype(np.int64))
+    valid, valid_labels = normal(idx(folder, "train-images-idx3-ubyte")[-10000:]), torch.tensor(idx(folder, "train-labels-idx1-ubyte")[-10000:].astype(np.int64))
     np.save(out / "calibrate.npy", x[:1000].numpy())
-    np.save(out / "test.npy", test.numpy())
-    np.save(out / "test-labels.npy", labels.numpy())
+    sets = {"valid": (valid, valid_labels), "test": (test, labels)}
+    for key, (images, classes) in sets.items():
+        np.save(out / f"{key}.npy", images.numpy())
+        np.save(out / f"{key}-labels.npy", classes.numpy())
     for name, build in (("mlp", mlp), ("lenet", lenet), ("conv1d", conv1d)):
         for key, act in (("relu", nn.ReLU), ("tanh", nn.Tanh)):
             torch.manual_seed(1)
@@ -72,9 +76,9 @@ def main(folder, out, n=24000, epochs=3):
                     schedule.step()
             network.eval()
             with torch.no_grad():
-                right = (network(test).argmax(1) == labels).float().mean().item()
+                right = {key: (network(images).argmax(1) == classes).float().mean().item() for key, (images, classes) in sets.items()}
             torch.onnx.export(network, x[:1], out / f"{name}-{key}.onnx", dynamo=False, opset_version=17, input_names=["x"], output_names=["scores"])
-            print(f"{name}-{key}: {100 * right:.2f} %", flush=True)
+            print(f"{name}-{key}: {100 * right['valid']:.2f} % valid, {100 * right['test']:.2f} % test", flush=True)
 
 
 if __name__ == "__main__":

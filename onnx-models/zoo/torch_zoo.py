@@ -49,7 +49,7 @@ def shrink(path):
     onnx.save(model, path)
 
 
-def export(name, what, model, *shapes, exporter=SCRIPT, opset=17, outputs=("y",), **card):
+def export(name, what, model, *shapes, exporter=SCRIPT, opset=17, outputs=("y",), batched=True, pixels=False, **card):
     if sys.argv[1:] and name not in sys.argv[1:]:
         return
     torch.manual_seed(sum(map(ord, name)))
@@ -60,8 +60,11 @@ def export(name, what, model, *shapes, exporter=SCRIPT, opset=17, outputs=("y",)
             nn.init.uniform_(module.running_var, 0.6, 1.4)
     inputs = [f"x{i}" if len(shapes) > 1 else "x" for i in range(len(shapes))]
     samples = [torch.randn(SAMPLES, *shape) for shape in shapes]
+    if pixels:
+        samples = [torch.randint(0, 256, s.shape, dtype=torch.uint8) for s in samples]
     path = HERE / f"{name}.onnx"
-    example = tuple(s[:1] for s in samples)
+    one = (lambda s, i: s[i : i + 1]) if batched else (lambda s, i: s[i])
+    example = tuple(one(s, 0) for s in samples)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         if exporter == SCRIPT:
@@ -71,7 +74,7 @@ def export(name, what, model, *shapes, exporter=SCRIPT, opset=17, outputs=("y",)
             program = torch.onnx.export(model, example, dynamo=True, opset_version=max(opset, 18), verbose=False,
                                         input_names=inputs, output_names=list(outputs))
             program.save(path)
-        answers = [model(*(s[i : i + 1] for s in samples)) for i in range(SAMPLES)]
+        answers = [model(*(one(s, i) for s in samples)) for i in range(SAMPLES)]
     shrink(path)
     answers = [tuple(a.values()) if isinstance(a, dict) else a if isinstance(a, tuple) else (a,) for a in answers]
     results = {key: torch.cat([a[i].reshape(1, -1) for a in answers]).numpy() for i, key in enumerate(outputs)}
@@ -128,6 +131,12 @@ def unet():
         return m.out(torch.cat([high, m.up(low)], 1))
 
     return Fn(run, down=nn.Conv2d(1, 2, 3, padding=1), middle=nn.Conv2d(2, 2, 3, padding=1), up=nn.ConvTranspose2d(2, 2, 2, 2), out=nn.Conv2d(4, 1, 1), act=Square())
+
+
+def assigned(m, x):
+    y = m.a(x)
+    y[:, 0, 1:3] = 0.5
+    return m.b(torch.flatten(y[:, :, [1, 4], [0, 5]], 1))
 
 
 def quantized(name, what, model, shape, **card):
@@ -222,6 +231,19 @@ def main():
     export("pt-two-towers", "two inputs, each with layers of its own, and the product of both", Fn(lambda m, x, y: (m.a(x) * m.b(y)).sum(1, keepdim=True), a=nn.Linear(5, 4), b=nn.Linear(7, 4)), (5,), (7,))
     export("pt-dict", "a dictionary of outputs, through torch.export", Fn(lambda m, x: {"scores": m.a(h := m.act(m.body(x))), "risk": torch.sigmoid(m.b(h))}, body=nn.Linear(6, 5), act=Square(), a=nn.Linear(5, 3), b=nn.Linear(5, 1)), (6,), exporter=DYNAMO, outputs=("scores", "risk"))
 
+    attention = Fn(lambda m, x: m.o(torch.flatten(m.q(x) @ m.k(x).transpose(1, 2) @ m.v(x) / 3, 1)), q=nn.Linear(4, 3), k=nn.Linear(4, 3), v=nn.Linear(4, 4), o=nn.Linear(12, 2))
+    export("pt-attention-linear", "attention without a softmax: products of encrypted matrices", attention, (3, 4))
+    export("pt-bilinear", "Bilinear of two inputs, through torch.export", nn.Bilinear(4, 3, 2), (4,), (3,), exporter=DYNAMO)
+    export("pt-resize-dynamo", "bilinear upsampling with aligned corners and bicubic, through torch.export", nn.Sequential(nn.Conv2d(1, 2, 3, stride=2), nn.Upsample(size=(5, 4), mode="bilinear", align_corners=True),
+           Square(), nn.Upsample(scale_factor=2, mode="bicubic"), nn.Flatten(), nn.Linear(160, 2)), image, exporter=DYNAMO)
+    export("pt-circular", "circular padding, an average pool in ceil mode", nn.Sequential(nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular"), Square(), nn.AvgPool2d(3, ceil_mode=True), nn.Flatten(), nn.Linear(18, 2)), image, exporter=DYNAMO)
+    export("pt-unbatched", "Conv1d network exported for one sample, without a batch", Fn(lambda m, x: m.c(m.b(m.a(x)).reshape(-1)), a=nn.Conv1d(3, 4, 5, stride=2), b=Square(), c=nn.Linear(56, 2)), (3, 32), batched=False)
+    export("pt-bytes", "pixels from 0 to 255 as the input, scaled by the model", Fn(lambda m, x: m.c(torch.flatten(m.b(m.a(x.float() / 255 - 0.5)), 1)), a=nn.Conv2d(1, 2, 3, stride=2), b=Square(), c=nn.Linear(18, 2)), image, pixels=True)
+    export("pt-scalar", "one number without dimensions as the result", Fn(lambda m, x: m.b(m.a(x)).mean(), a=nn.Conv2d(1, 2, 3), b=Square()), image)
+    plain = lambda x: F.batch_norm(x, torch.zeros(x.shape[1]), torch.ones(x.shape[1]))
+    export("pt-batch-norms", "batch normalization that was never trained, of two widths", Fn(lambda m, x: m.b(plain(m.a(plain(x)) ** 2)), a=nn.Linear(6, 5), b=nn.Linear(5, 2)), (6,))
+    export("pt-assign", "assignment to a part of a tensor (ScatterND), indexing by lists (GatherND)", Fn(assigned, a=nn.Conv2d(1, 2, 3), b=nn.Linear(4, 2)), image, exporter=DYNAMO)
+
     approximated = {"expect": "approximated"}
     for key, activation in {"relu": nn.ReLU, "leaky-relu": nn.LeakyReLU, "relu6": nn.ReLU6, "silu": nn.SiLU, "gelu": nn.GELU,
                             "sigmoid": nn.Sigmoid, "tanh": nn.Tanh, "softplus": nn.Softplus, "hardswish": nn.Hardswish,
@@ -229,6 +251,7 @@ def main():
         exporter = DYNAMO if key in ("gelu", "silu", "tanh") else SCRIPT
         export(f"pt-act-{key}", f"MLP with {activation.__name__}", mlp(activation), (6,), exporter=exporter, **approximated)
     export("pt-act-abs", "MLP with an absolute value", mlp(lambda: Fn(lambda m, x: x.abs())), (6,), **approximated)
+    export("pt-act-where", "MLP with torch.where(x > 0, x, 0.1 x)", mlp(lambda: Fn(lambda m, x: torch.where(x > 0, x, 0.1 * x))), (6,), **approximated)
     export("pt-cnn-relu", "CNN with ReLU", cnn(nn.ReLU), image, exporter=DYNAMO, **approximated)
     export("pt-se-sigmoid", "squeeze-and-excite with a sigmoid gate",
            Fn(lambda m, x: m.head(torch.flatten((h := m.conv(x)) * torch.sigmoid(m.fc(F.adaptive_avg_pool2d(h, 1))), 1)),
@@ -240,7 +263,7 @@ def main():
     export("pt-layer-norm", "LayerNorm", nn.Sequential(nn.Linear(6, 4), nn.LayerNorm(4), nn.Linear(4, 2)), (6,), because="statistics", remedy="use batch normalization", **refused)
     export("pt-group-norm", "GroupNorm", nn.Sequential(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2), nn.Flatten(), nn.Linear(72, 2)), image, because="statistics of the encrypted value", remedy="use batch normalization", **refused)
     heads = Fn(lambda m, x: m.o(torch.flatten(torch.softmax(m.q(x) @ m.k(x).transpose(1, 2), -1) @ m.v(x), 1)), q=nn.Linear(4, 4), k=nn.Linear(4, 4), v=nn.Linear(4, 4), o=nn.Linear(12, 2))
-    export("pt-attention", "attention with a softmax inside", heads, (3, 4), because="as in attention", remedy="use convolutions or dense layers in its place", **refused)
+    export("pt-attention", "attention with a softmax inside", heads, (3, 4), because="used inside the network", remedy="train without the softmax", **refused)
     lstm = Fn(lambda m, x: m.o(m.r(x)[0][:, -1]), r=nn.LSTM(3, 4, batch_first=True), o=nn.Linear(4, 2))
     gru = Fn(lambda m, x: m.o(m.r(x)[0][:, -1]), r=nn.GRU(3, 4, batch_first=True), o=nn.Linear(4, 2))
     export("pt-gru", "GRU", gru, (5, 3), because="sigmoids and tangents", remedy="use Conv1d in its place", **refused)

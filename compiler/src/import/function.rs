@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::error::Malformed;
+use super::named::{self, Named};
 use super::node::Node;
 
 /// What one node does to its operands, element by element.
@@ -12,13 +13,21 @@ pub(super) enum Kind {
     LeakyRelu(f64),
     ThresholdedRelu(f64),
     Elu(f64),
-    Selu { alpha: f64, gamma: f64 },
+    Selu {
+        alpha: f64,
+        gamma: f64,
+    },
     Celu(f64),
     Softplus,
     Softsign,
     HardSwish,
-    HardSigmoid { alpha: f64, beta: f64 },
-    Gelu { is_tanh: bool },
+    HardSigmoid {
+        alpha: f64,
+        beta: f64,
+    },
+    Gelu {
+        is_tanh: bool,
+    },
     Mish,
     Swish(f64),
     Sigmoid,
@@ -28,9 +37,25 @@ pub(super) enum Kind {
     Log,
     Sqrt,
     Abs,
-    Clip { min: f64, max: f64 },
+    Clip {
+        min: f64,
+        max: f64,
+    },
     Min,
     Max,
+    PRelu,
+    Shrink {
+        bias: f64,
+        lambda: f64,
+    },
+    /// A function of one number that has no settings.
+    Named(Named),
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+    Not,
+    Where,
     Add,
     Sub,
     Mul,
@@ -92,8 +117,21 @@ impl Kind {
             "Div" => Self::Div,
             "Neg" => Self::Neg,
             "Pow" => Self::Pow,
+            "PRelu" => Self::PRelu,
+            "Shrink" => Self::Shrink { bias: node.float("bias", 0.0)?, lambda: node.float("lambd", 0.5)? },
+            "Greater" => Self::Greater,
+            "GreaterOrEqual" => Self::GreaterOrEqual,
+            "Less" => Self::Less,
+            "LessOrEqual" => Self::LessOrEqual,
+            "Not" => Self::Not,
+            "Where" => Self::Where,
             "Identity" | "Dropout" => Self::Same,
-            _ => return Ok(None),
+            // To floating point; what integers lose is none of these.
+            "Cast" if matches!(node.int("to", 0)?, 1 | 10 | 11 | 16) => Self::Same,
+            op => match named::of(op) {
+                Some(named) => Self::Named(named),
+                None => return Ok(None),
+            },
         }))
     }
 
@@ -136,6 +174,15 @@ impl Kind {
             Self::Clip { .. } => "a clip",
             Self::Min => "a minimum",
             Self::Max => "a maximum",
+            Self::PRelu => "PReLU",
+            Self::Shrink { .. } => "a shrinkage",
+            Self::Named(named) => named.words(),
+            Self::Greater
+            | Self::GreaterOrEqual
+            | Self::Less
+            | Self::LessOrEqual
+            | Self::Not
+            | Self::Where => "a comparison",
             Self::Add | Self::Sub | Self::Mul | Self::Div | Self::Neg | Self::Pow | Self::Same => {
                 return None;
             }
@@ -209,6 +256,31 @@ impl Kind {
             Self::Clip { min, max } => x.max(min).min(max),
             Self::Min => operands.iter().copied().fold(f64::INFINITY, f64::min),
             Self::Max => operands.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::PRelu => {
+                if x < 0.0 {
+                    y * x
+                } else {
+                    x
+                }
+            }
+            Self::Shrink { bias, lambda } => match x {
+                x if x < -lambda => x + bias,
+                x if x > lambda => x - bias,
+                _ => 0.0,
+            },
+            Self::Named(named) => named.eval(x),
+            Self::Greater => truth(x > y),
+            Self::GreaterOrEqual => truth(x >= y),
+            Self::Less => truth(x < y),
+            Self::LessOrEqual => truth(x <= y),
+            Self::Not => truth(x == 0.0),
+            Self::Where => {
+                if x == 0.0 {
+                    operands.get(2).copied().unwrap_or(f64::NAN)
+                } else {
+                    y
+                }
+            }
             Self::Add => operands.iter().sum(),
             Self::Sub => x - y,
             Self::Mul => x * y,
@@ -218,6 +290,10 @@ impl Kind {
             Self::Same => x,
         }
     }
+}
+
+fn truth(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
 }
 
 /// The error function, to about 1e-15: its series near zero, the continued fraction of its complement elsewhere.

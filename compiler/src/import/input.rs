@@ -3,6 +3,7 @@
 use fhe_bytecode::Port;
 use fhec_ir::{NodeId, Op, Shape, Slice};
 
+use super::constant::Constant;
 use super::error::{Malformed, Refusal};
 use super::limits::{MAX_RANK, MAX_VALUE_LEN, product, written};
 use super::model::Declared;
@@ -142,9 +143,10 @@ pub(super) fn shape_of(dims: &[usize]) -> Option<Shape> {
     match *dims {
         [n] | [1, n] => Some(Shape::vector(n)),
         [1, c, w] => Some(Shape::new(c, 1, w)),
+        [c, w] => Some(Shape::new(c, 1, w)),
         [c, h, w] | [1, c, h, w] => Some(Shape::new(c, h, w)),
         // A volume is an image for every pair of channel and depth.
-        [1, c, d, h, w] => Some(Shape::new(c * d, h, w)),
+        [c, d, h, w] | [1, c, d, h, w] => Some(Shape::new(c * d, h, w)),
         _ => None,
     }
 }
@@ -152,6 +154,7 @@ pub(super) fn shape_of(dims: &[usize]) -> Option<Shape> {
 /// How the model sees an input.
 fn view_of(cx: &mut Translator<'_>, declared: &Declared) -> Result<View, Reason> {
     let has_batch = match declared.dims[..] {
+        _ if gets_batch(cx, &declared.name) => false,
         [first, _, _] => first.is_none_or(|d| d == 1),
         ref dims => dims.len() > 1,
     };
@@ -233,6 +236,32 @@ fn sliced(cx: &mut Translator<'_>, declared: &Declared, view: View, part: Part) 
     let picked = map.and_then(|map| map.apply(cx, &node, &vector, None)).map_err(flat)?;
     let seen = picked.view.reshape(view.dims().to_vec()).ok_or(Reason::TooLarge)?;
     Ok(picked.with_view(seen))
+}
+
+/// Whether the model was exported for one sample without a batch: it begins by putting a first dimension in front.
+fn gets_batch(cx: &Translator<'_>, input: &str) -> bool {
+    let mut name = input;
+    for _ in 0..MAX_PREPROCESSING {
+        let Some(node) = cx.readers.first(name) else { return false };
+        let Some(output) = node.outputs.first() else { return false };
+        match node.op.as_str() {
+            "Unsqueeze" => {
+                let of = |name: &str| cx.model.constants.get(name).or_else(|| literal(cx, name));
+                let operand = node.input(1).and_then(of).and_then(Constant::as_ints);
+                let axes = node.ints("axes").ok().flatten().or(operand);
+                return axes == Some(&[0]);
+            }
+            "Identity" | "Cast" | "Dropout" | "Add" | "Sub" | "Mul" | "Div" | "Neg" => name = output,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// What a node of the model holds as a constant.
+fn literal<'m>(cx: &Translator<'m>, name: &str) -> Option<&'m Constant> {
+    let made = |node: &&Node| node.op == "Constant" && node.outputs.iter().any(|output| output == name);
+    cx.model.nodes.iter().find(made)?.tensor("value")
 }
 
 enum Reading {

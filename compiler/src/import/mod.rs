@@ -20,6 +20,7 @@ mod input;
 mod limits;
 mod metadata;
 mod model;
+mod named;
 mod node;
 mod note;
 mod ops;
@@ -36,6 +37,7 @@ mod value;
 mod view;
 mod wire;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use fhe_bytecode::{Port, Tail};
@@ -196,7 +198,8 @@ pub(crate) fn import(
     model.keep(&options.outputs).map_err(|name| ImportError::NoSuchOutput { name, has })?;
     let translated = translate::translate(&model, budget, options)?;
     if !translated.refusals.is_empty() {
-        let spared = model.outputs_without(|node| translated.refusals.iter().any(|r| r.node == node.name));
+        let refused: HashSet<&str> = translated.refusals.iter().map(|r| r.node.as_str()).collect();
+        let spared = model.outputs_without(|node| refused.contains(node.name.as_str()), &refused);
         return Err(ImportError::Refused(Refusals { nodes: translated.refusals, spared }));
     }
     let graph = translated.graph;
@@ -206,9 +209,12 @@ pub(crate) fn import(
     fhec_ir::verify(&graph).map_err(ImportError::Verify)?;
     let n_scores = graph.outputs().first().map_or(0, |&id| graph.shape(id).len());
     let channels = translated.inputs.first().map_or(0, |i| i.shape.c);
+    // A model that takes bytes does to them itself what it wants to.
+    let takes_bytes = matches!(&model.inputs[..], [only] if !only.is_float);
+    let bytes = takes_bytes.then(|| Preprocessing { mean: vec![0.0], std: vec![1.0 / 255.0] });
     Ok(Imported {
         labels: metadata::labels(&model.metadata, n_scores),
-        preprocessing: metadata::preprocessing(&model.metadata, channels),
+        preprocessing: metadata::preprocessing(&model.metadata, channels).or(bytes),
         graph,
         inputs: translated.inputs,
         outputs: translated.outputs,

@@ -148,9 +148,13 @@ impl Model {
         Ok(())
     }
 
-    /// Outputs that none of some nodes is needed for.
-    pub(super) fn outputs_without(&self, is_in: impl Fn(&Node) -> bool) -> Vec<String> {
-        let mut depends: HashSet<&str> = HashSet::new();
+    /// Outputs that none of some nodes and values is needed for.
+    pub(super) fn outputs_without(
+        &self,
+        is_in: impl Fn(&Node) -> bool,
+        values: &HashSet<&str>,
+    ) -> Vec<String> {
+        let mut depends: HashSet<&str> = values.clone();
         for node in &self.nodes {
             if is_in(node) || node.inputs.iter().any(|input| depends.contains(input.as_str())) {
                 depends.extend(node.outputs.iter().map(String::as_str));

@@ -141,7 +141,9 @@ fn joined(cx: &mut Translator<'_>, results: Vec<Scored>) -> Result<Vec<Port>, Op
             value = vector(cx, &node, value)?;
         }
         let channels_last = !value.view.is_canonical();
-        let dims = value.view.dims().iter().map(|&d| written(d)).collect();
+        let dims: Vec<u32> = value.view.dims().iter().map(|&d| written(d)).collect();
+        // A scalar is a vector of one number to clients.
+        let dims = if dims.is_empty() { vec![1] } else { dims };
         let name = result.name.clone();
         ports.push(Port { name, dims, channels_last, offset: written(offset) });
         offset += value.view.shape().len();

@@ -17,7 +17,7 @@ pub enum Reason {
     #[error("its result is used inside the network, where it is not a polynomial")]
     InnerSoftmax,
     /// Clip that changes values.
-    #[error("it limits values to [{min}, {max}], which is not a polynomial")]
+    #[error("it limits values {limits}, which is not a polynomial", limits = limits(*min, *max))]
     Clip {
         /// Lower limit.
         min: f64,
@@ -88,6 +88,12 @@ pub enum Reason {
     /// A normalization by statistics of the value itself.
     #[error("it divides by statistics of the encrypted value")]
     Statistics,
+    /// A length of many numbers.
+    #[error("a norm or a logarithm of a sum is not a polynomial")]
+    Norm,
+    /// A look-up by an encrypted number.
+    #[error("it looks up by an encrypted number")]
+    EncryptedIndex,
     /// A division of every row by its length.
     #[error("it divides every row by a norm of the row")]
     RowNorm,
@@ -117,6 +123,15 @@ pub enum Reason {
     Fit(crate::fit::FitError),
 }
 
+/// Words for limits; the largest numbers of single precision are none.
+fn limits(min: f64, max: f64) -> String {
+    match (min > f64::from(f32::MIN), max < f64::from(f32::MAX)) {
+        (true, false) => format!("to at least {min:?}"),
+        (false, true) => format!("to at most {max:?}"),
+        _ => format!("to [{min}, {max}]"),
+    }
+}
+
 impl Reason {
     /// What the owner of the model can do.
     pub fn help(&self) -> &'static str {
@@ -131,7 +146,9 @@ impl Reason {
             Self::Maximum => {
                 "add `--approximate --calibrate IMAGES` if one of the two is a constant, or use their mean and retrain"
             }
-            Self::InnerSoftmax => "end the exported model before it and let the client apply it",
+            Self::InnerSoftmax => {
+                "train without it (products of encrypted matrices are fine), or end the exported model before it"
+            }
             Self::Clip { min, .. } if *min == 0.0 => {
                 "add `--approximate --calibrate IMAGES`, which fits a polynomial, or keep values in range by training"
             }
@@ -162,12 +179,14 @@ impl Reason {
             Self::TooManyConstants => "fold constants before exporting, so that the file holds them",
             Self::TooLarge => "use a smaller input or fewer channels",
             Self::Statistics => "use batch normalization, whose statistics are constants after training",
+            Self::Norm => "use the sum of squares in its place, and retrain",
+            Self::EncryptedIndex => "give one-hot vectors, and use a dense layer in its place",
             Self::RowNorm => {
                 "use StandardScaler or MinMaxScaler, whose statistics are constants after training"
             }
             Self::TrainingMode => "export the model in inference mode",
             Self::Comparison => {
-                "use sums, products and conditions that are constants in its place, and retrain"
+                "add `--approximate --calibrate IMAGES` if it compares one value with a constant, or use conditions that are constants"
             }
             Self::Learned(_) => {
                 "use a linear model, PolynomialFeatures before one, an SVM with a polynomial kernel, or an MLP"
@@ -176,7 +195,9 @@ impl Reason {
                 "use convolutions or dense layers, whose weights are constants, in its place"
             }
             Self::Recurrent => "use Conv1d over the sequence in its place",
-            Self::Quantized => "export the model as it is before it is quantized",
+            Self::Quantized => {
+                "export the model as it is before it is quantized, or leave the rounding out and retrain"
+            }
             Self::Fit(_) => "choose other values of c and b in `--relu quadratic,c=…,b=…`",
         }
     }

@@ -66,9 +66,14 @@ pub(super) fn translate(
         if regions.is_inner(i) {
             continue;
         }
-        match regions.ending_at(i) {
-            None => cx.translate_node(node)?,
-            Some(region) => cx.translate_region(node, region)?,
+        let translated = match regions.ending_at(i) {
+            None => cx.translate_node(node),
+            Some(region) => cx.translate_region(node, region),
+        };
+        match translated {
+            // What stands in for a refused node has its shape only where the file tells it: the refusals are what is certain.
+            Err(_) if !cx.refusals.is_empty() => break,
+            translated => translated?,
         }
         cx.release(node);
     }

@@ -22,7 +22,7 @@ pub enum BuildError {
     #[error("an ensemble needs a dense last layer to average its members in")]
     NotMerged,
     /// No multiplication at all, or no sublevel.
-    #[error("nothing to schedule: depth {depth} with {sublevels} sublevels")]
+    #[error("{}", empty(*depth, *sublevels))]
     Empty {
         /// Multiplications on the longest path.
         depth: u32,
@@ -110,5 +110,15 @@ impl BuildError {
             }
             _ => self,
         }
+    }
+}
+
+/// Words for a program without multiplications.
+fn empty(depth: u32, sublevels: u32) -> String {
+    match depth {
+        0 => "nothing is left to evaluate on encrypted data: no layer with weights lies between the model's input and what clients \
+              compute themselves"
+            .to_owned(),
+        _ => format!("nothing to schedule: depth {depth} with {sublevels} sublevels"),
     }
 }

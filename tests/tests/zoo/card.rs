@@ -32,6 +32,11 @@ pub(crate) enum Answers {
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) name: String,
+    /// The operator that the model is for, by domain and name; nothing for a model of a trainer.
+    pub(crate) operator: Option<String>,
+    /// When it works, for an operator that does not always.
+    pub(crate) condition: String,
+    path: PathBuf,
     pub(crate) source: String,
     pub(crate) what: String,
     pub(crate) expect: Expect,
@@ -42,8 +47,12 @@ pub(crate) struct Card {
     pub(crate) outputs: BTreeMap<String, Answers>,
 }
 
-pub(crate) fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../onnx-models/zoo")
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../onnx-models").join(name)
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -55,22 +64,30 @@ fn rows(value: &Value) -> Vec<Vec<f64>> {
 }
 
 impl Card {
-    /// All cards, by name.
-    pub(crate) fn all() -> Vec<Self> {
-        let names = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    /// Models of trainers, by name.
+    pub(crate) fn zoo() -> Vec<Self> {
+        let names = std::fs::read_dir(folder("zoo")).unwrap().map(|entry| entry.unwrap().path());
         let mut names: Vec<PathBuf> =
             names.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
         names.sort();
-        names.iter().map(|path| Self::read(path)).collect()
+        let read = |path: &PathBuf| Self::read(path, &json(path));
+        names.iter().map(read).collect()
+    }
+
+    /// A model for every operator, by name.
+    pub(crate) fn operators() -> Vec<Self> {
+        let folder = folder("operators");
+        let all = json(&folder.join("cards.json"));
+        let all = all.as_object().unwrap().iter();
+        all.map(|(name, card)| Self::read(&folder.join(format!("{name}.json")), card)).collect()
     }
 
     /// The model itself.
     pub(crate) fn model(&self) -> Vec<u8> {
-        std::fs::read(folder().join(format!("{}.onnx", self.name))).unwrap()
+        std::fs::read(&self.path).unwrap()
     }
 
-    fn read(path: &Path) -> Self {
-        let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    fn read(path: &Path, json: &Value) -> Self {
         let text = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
         let input = |(name, value): (&String, &Value)| Input {
             name: name.clone(),
@@ -91,6 +108,9 @@ impl Card {
             all.iter().map(|option| option.as_str().unwrap().to_owned()).collect()
         });
         Card {
+            path: path.with_extension("onnx"),
+            operator: json["operator"].as_str().map(str::to_owned),
+            condition: text("condition"),
             name: path.file_stem().unwrap().to_string_lossy().into_owned(),
             source: text("source"),
             what: text("what"),

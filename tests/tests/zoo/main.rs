@@ -1,7 +1,9 @@
-//! The zoo: models of PyTorch, Keras and scikit-learn, each built, evaluated under encryption, and compared with what the
-//! original runtime computed; or refused as `docs/models.md` says. The page itself is generated from the same cards.
+//! The zoo: models of PyTorch, Keras and scikit-learn, and one for every operator of ONNX, each built, evaluated under
+//! encryption, and compared with what the original runtime computed; or refused as `docs/models.md` says. The page itself is
+//! generated from the same cards.
 //!
-//! `onnx-models/zoo` holds the models with the scripts that made them. `cargo xtask bless` writes the page.
+//! `onnx-models/zoo` and `onnx-models/operators` hold the models with the scripts that made them. `cargo xtask bless` writes the
+//! page. `ZOO=NAME` keeps to models whose name contains it.
 
 mod card;
 mod judge;
@@ -19,24 +21,39 @@ fn check(cards: &[Card]) {
     assert!(faults.is_empty(), "{} of {} models:\n{}", faults.len(), cards.len(), faults.join("\n"));
 }
 
-fn of(expect: Expect) -> Vec<Card> {
+fn of(cards: Vec<Card>, expect: Expect) -> Vec<Card> {
     let only = std::env::var("ZOO").unwrap_or_default();
-    Card::all().into_iter().filter(|card| card.expect == expect && card.name.contains(&only)).collect()
+    cards.into_iter().filter(|card| card.expect == expect && card.name.contains(&only)).collect()
 }
 
 #[test]
 fn models_that_work_give_the_original_answers_under_encryption() {
-    check(&of(Expect::Works));
+    check(&of(Card::zoo(), Expect::Works));
 }
 
 #[test]
 fn approximated_models_stay_close_to_the_original_under_encryption() {
-    check(&of(Expect::Approximated));
+    check(&of(Card::zoo(), Expect::Approximated));
 }
 
 #[test]
 fn other_models_are_refused_for_their_reason_with_a_remedy() {
-    check(&of(Expect::Refused));
+    check(&of(Card::zoo(), Expect::Refused));
+}
+
+#[test]
+fn operators_that_work_give_the_original_answers_under_encryption() {
+    check(&of(Card::operators(), Expect::Works));
+}
+
+#[test]
+fn approximated_operators_stay_close_to_the_original_under_encryption() {
+    check(&of(Card::operators(), Expect::Approximated));
+}
+
+#[test]
+fn other_operators_are_refused_for_their_reason_with_a_remedy() {
+    check(&of(Card::operators(), Expect::Refused));
 }
 
 #[test]
@@ -46,7 +63,7 @@ fn the_page_of_models_is_the_one_that_the_cards_make() {
 
 #[test]
 fn there_are_at_least_forty_models_of_every_exporter() {
-    let cards = Card::all();
+    let cards = Card::zoo();
     assert!(cards.len() >= 40);
     for source in ["TorchScript", "torch.export", "Keras", "scikit-learn"] {
         assert!(cards.iter().filter(|card| card.source.contains(source)).count() >= 5, "{source}");

@@ -47,6 +47,13 @@ pub(super) fn unary(node: &Node, x: &Constant, budget: &mut Budget) -> Result<Co
         "Log" => f64::ln,
         "Floor" => f64::floor,
         "Ceil" => f64::ceil,
+        "Round" => f64::round_ties_even,
+        "Sign" => |v| if v == 0.0 { 0.0 } else { v.signum() },
+        "Sin" => f64::sin,
+        "Cos" => f64::cos,
+        "Tanh" => f64::tanh,
+        "Sigmoid" => |v| 1.0 / (1.0 + (-v).exp()),
+        "Relu" => |v| v.max(0.0),
         _ => return Err(Reason::Operator.into()),
     };
     budget.take(node, &x.dims)?;
@@ -140,7 +147,12 @@ pub(super) fn compare(
         ("Not", [Some(a)]) => truths(a, &Constant::scalar(0.0), budget, |x, y| x == y),
         ("Equal", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| x == y),
         ("Greater", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| x > y),
+        ("GreaterOrEqual", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| x >= y),
         ("Less", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| x < y),
+        ("LessOrEqual", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| x <= y),
+        ("And", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| x != 0.0 && y != 0.0),
+        ("Or", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| x != 0.0 || y != 0.0),
+        ("Xor", [Some(a), Some(b)]) => truths(a, b, budget, |x, y| (x != 0.0) != (y != 0.0)),
         _ => Err(node.malformed("has another number of operands").into()),
     }
 }

@@ -230,7 +230,7 @@ fn integers(node: &Node, name: &str, operand: Option<&Constant>) -> Result<Optio
 }
 
 /// Axes or indices, counted from the end where negative.
-fn positions(node: &Node, values: &[i64], extent: usize) -> Result<Vec<usize>, OpError> {
+pub(super) fn positions(node: &Node, values: &[i64], extent: usize) -> Result<Vec<usize>, OpError> {
     let resolved = values.iter().map(|&v| {
         let v = if v < 0 { v.checked_add(extent as i64)? } else { v };
         usize::try_from(v).ok().filter(|&v| v < extent)
@@ -239,7 +239,7 @@ fn positions(node: &Node, values: &[i64], extent: usize) -> Result<Vec<usize>, O
     resolved.ok_or_else(|| node.malformed(format!("has an axis or index beyond {extent}")).into())
 }
 
-fn strides(dims: &[usize]) -> Vec<usize> {
+pub(super) fn strides(dims: &[usize]) -> Vec<usize> {
     let mut strides = vec![1; dims.len()];
     for i in (1..dims.len()).rev() {
         strides[i - 1] = strides[i] * dims[i];

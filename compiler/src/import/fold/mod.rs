@@ -2,6 +2,8 @@
 
 mod arithmetic;
 mod layout;
+mod reduce;
+mod select;
 
 use super::constant::{Constant, Data};
 use super::limits::{Budget, MAX_RANK};
@@ -42,16 +44,26 @@ pub(super) fn fold(
         "Gather" => layout::gather(node, first()?, operand(1), budget)?,
         "Expand" => layout::expand(node, first()?, operand(1), budget)?,
         "Tile" => layout::tile(node, first()?, operand(1), budget)?,
+        "GatherElements" | "GatherND" | "ScatterElements" | "Scatter" | "ScatterND" | "Trilu"
+        | "ReverseSequence" | "Compress" | "CenterCropPad" => select::select(node, operands, budget)?,
+        "ReduceSum" | "ReduceMean" | "ReduceProd" | "ReduceMax" | "ReduceMin" | "ReduceSumSquare"
+        | "ReduceL1" | "ReduceL2" => reduce::reduce(node, first()?, operand(1), budget)?,
+        "MatMul" => match operand(1) {
+            Some(right) => reduce::matmul(node, first()?, right, budget)?,
+            None => return Err(node.malformed("needs two operands").into()),
+        },
+        "Range" => range(node, operands, budget)?,
         "DequantizeLinear" => arithmetic::dequantize(node, operands, budget)?,
         "QuantizeLinear" | "DynamicQuantizeLinear" => return Err(Reason::Quantized.into()),
         "Where" => arithmetic::choose(node, operands, budget)?,
-        "Equal" | "Greater" | "Less" | "Not" => arithmetic::compare(node, operands, budget)?,
+        "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" | "And" | "Or" | "Xor" | "Not" => {
+            arithmetic::compare(node, operands, budget)?
+        }
         "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Min" | "Max" | "Sum" => {
             arithmetic::combine(node, operands, budget)?
         }
-        "Neg" | "Abs" | "Sqrt" | "Reciprocal" | "Exp" | "Log" | "Floor" | "Ceil" => {
-            arithmetic::unary(node, first()?, budget)?
-        }
+        "Neg" | "Abs" | "Sqrt" | "Reciprocal" | "Exp" | "Log" | "Floor" | "Ceil" | "Round" | "Sign"
+        | "Sin" | "Cos" | "Tanh" | "Sigmoid" | "Relu" => arithmetic::unary(node, first()?, budget)?,
         "If" | "Loop" | "Scan" => return Err(Reason::ControlFlow.into()),
         _ => return Err(Reason::Operator.into()),
     };
@@ -98,10 +110,30 @@ fn cast(node: &Node, x: &Constant, to: i64, budget: &mut Budget) -> Result<Const
         }
         (Data::F32(_) | Data::F64(_), false) => {
             budget.take(node, &x.dims)?;
-            let values = x.to_vec().into_iter().map(|v| v as i64).collect();
-            Ok(Constant { dims: x.dims.clone(), data: Data::Int(values) })
+            Ok(as_integers(x))
         }
     }
+}
+
+/// Numbers without their fractions.
+fn as_integers(x: &Constant) -> Constant {
+    let values = x.to_vec().into_iter().map(|v| v as i64).collect();
+    Constant { dims: x.dims.clone(), data: Data::Int(values) }
+}
+
+/// Numbers from a start to a limit by steps.
+fn range(node: &Node, operands: &[Option<Constant>], budget: &mut Budget) -> Result<Constant, OpError> {
+    let [Some(start), Some(limit), Some(step)] = operands else {
+        return Err(node.malformed("needs start, limit and step").into());
+    };
+    if [start, limit, step].iter().any(|c| c.len() != 1) || step.get(0) == 0.0 {
+        return Err(node.malformed("needs numbers, and a step that is not zero").into());
+    }
+    let count = ((limit.get(0) - start.get(0)) / step.get(0)).ceil().max(0.0);
+    let n = budget.take(node, &[count as usize])?;
+    let values = (0..n).map(|i| start.get(0) + i as f64 * step.get(0)).collect();
+    let result = Constant::f64(vec![n], values);
+    Ok(if start.as_ints().is_some() { as_integers(&result) } else { result })
 }
 
 /// A constant list of integers as extents.

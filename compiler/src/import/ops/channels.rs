@@ -10,9 +10,8 @@ use crate::import::translate::Translator;
 use crate::import::value::{Encrypted, OpError, Value};
 use crate::import::view::{Axis, View};
 
-use super::arithmetic::as_vector;
 use super::axis;
-use super::linear_map::LinearMap;
+use super::linear_map::{LinearMap, vector};
 
 /// Joins values along the channels; constant parts become padding, and a sum if they are not zero.
 pub(super) fn concat(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
@@ -105,7 +104,7 @@ fn joined(
     for (part, n) in parts.iter().zip(extents) {
         let Some(x) = encrypted(part) else { continue };
         // Operands of a sum have one shape: all of them are vectors before they are placed.
-        let x = &super::linear_map::vector(cx, node, x.clone())?;
+        let x = &vector(cx, node, x.clone())?;
         let map = LinearMap::picks(cx, node, x, dims.clone(), |index| {
             let place = index[at].checked_sub(first).filter(|&i| i < n)?;
             let mut from = index.to_vec();
@@ -155,7 +154,7 @@ fn with_constants(
 pub(super) fn joinable(cx: &mut Translator<'_>, node: &Node, slot: usize) -> Result<Encrypted, OpError> {
     let x = cx.encrypted(node, slot)?;
     let is_flattened = x.view.is_flat() && !x.view.shape().is_vector() && x.view.order().len() > 1;
-    Ok(if is_flattened { as_vector(cx, x)? } else { x })
+    if is_flattened { vector(cx, node, x) } else { Ok(x) }
 }
 
 fn with_extent(view: &View, at: usize, extent: usize) -> Vec<usize> {

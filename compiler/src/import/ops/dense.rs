@@ -2,7 +2,7 @@
 
 use fhec_ir::{Conv2d, Linear, Op, Pads};
 
-use super::contract;
+use super::contract::{self, Factor};
 use crate::import::constant::Constant;
 use crate::import::node::Node;
 use crate::import::reason::Reason;
@@ -35,13 +35,17 @@ pub(super) fn gemm(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, Op
     linear(cx, node, &x, &weight, bias.as_ref(), if is_left { vec![1, out] } else { vec![out, 1] })
 }
 
-/// x·B over the last dimension of x, or A·x.
+/// x·B over the last dimension of x, A·x, or the product of two encrypted matrices.
 pub(super) fn matmul(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
-    let (x, weight, is_left) = operands(cx, node)?;
-    let Some(matrix) = as_matrix(&weight, is_left) else {
-        return contract::matmul(cx, node, &x, &weight, is_left);
+    let (left, right) = (factor(cx, node, 0)?, factor(cx, node, 1)?);
+    let (x, weight, is_left) = match (&left, &right) {
+        (Factor::Encrypted(x), Factor::Constant(weight)) => (x.clone(), weight.clone(), true),
+        (Factor::Constant(weight), Factor::Encrypted(x)) => (x.clone(), weight.clone(), false),
+        _ => return contract::matmul(cx, node, left, right),
     };
-    let constant = weight;
+    let Some(matrix) = as_matrix(&weight, is_left) else {
+        return contract::matmul(cx, node, left, right);
+    };
     let dims = x.view.dims();
     let (features, rest) = if is_left {
         dims.split_last().map(|(last, rest)| (*last, rest))
@@ -74,24 +78,30 @@ pub(super) fn matmul(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
     let is_over_channels = groups.is_some_and(|g| g.last().map(Vec::as_slice) == Some(&[Axis::C]));
     match is_left && is_over_channels {
         true => per_position(cx, node, &x, &weight),
-        false => contract::matmul(cx, node, &x, &constant, is_left),
+        false => contract::matmul(cx, node, left, right),
     }
 }
 
-/// Einsum of an encrypted value and at most one constant.
+/// Einsum of one operand or two.
 pub(super) fn einsum(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let left = factor(cx, node, 0)?;
     match node.inputs.len() {
-        1 => {
-            let x = cx.encrypted(node, 0)?;
-            contract::einsum(cx, node, &x, None, true)
-        }
+        1 => contract::einsum(cx, node, &left, None),
         2 => {
-            let (x, constant, is_left) = operands(cx, node)?;
-            contract::einsum(cx, node, &x, Some(&constant), is_left)
+            let right = factor(cx, node, 1)?;
+            contract::einsum(cx, node, &left, Some(&right))
         }
         n => {
-            Err(Reason::Attribute(format!("it has {n} operands, and one constant is all it may have")).into())
+            Err(Reason::Attribute(format!("it has {n} operands, and two are the most that are read")).into())
         }
+    }
+}
+
+/// An operand, encrypted or constant.
+fn factor(cx: &Translator<'_>, node: &Node, slot: usize) -> Result<Factor, OpError> {
+    match cx.operand(node, slot) {
+        Some(Value::Constant(constant)) => Ok(Factor::Constant(constant)),
+        _ => cx.encrypted(node, slot).map(Factor::Encrypted),
     }
 }
 

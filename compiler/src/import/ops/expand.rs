@@ -8,7 +8,7 @@ use crate::import::limits::{MAX_RANK, MAX_VALUE_LEN, product};
 use crate::import::node::Node;
 use crate::import::reason::Reason;
 use crate::import::translate::Translator;
-use crate::import::value::{Encrypted, OpError};
+use crate::import::value::{Encrypted, OpError, Value};
 use crate::import::view::View;
 
 /// The extents two tensors broadcast to.
@@ -96,6 +96,9 @@ pub(super) fn tile(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, Op
 
 /// Gather by constant indices.
 pub(super) fn gather(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    if let Some(Value::Encrypted(_)) = cx.operand(node, 1) {
+        return Err(Reason::EncryptedIndex.into());
+    }
     let indices = cx.constant(node, 1, "list of indices")?;
     let axis = node.int("axis", 0)?;
     picked(cx, node, &indices, axis)

@@ -10,6 +10,7 @@ mod dense;
 mod expand;
 mod learned;
 mod linear_map;
+mod moved;
 mod normalization;
 mod pad;
 mod pool;
@@ -63,9 +64,14 @@ pub(super) fn translate(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Valu
         "Expand" => expand::expand(cx, node).map(one),
         "Tile" => expand::tile(cx, node).map(one),
         "Gather" => expand::gather(cx, node).map(one),
+        "GatherElements" | "GatherND" | "Trilu" | "ReverseSequence" | "Compress" | "CenterCropPad" => {
+            moved::moved(cx, node, None).map(one)
+        }
+        "ScatterElements" | "Scatter" | "ScatterND" => moved::moved(cx, node, Some(2)).map(one),
         "AveragePool" => pool::average(cx, node).map(one),
         "GlobalAveragePool" => pool::global_average(cx, node).map(one),
         "ReduceMean" | "ReduceSum" => pool::reduce(cx, node).map(one),
+        "ReduceSumSquare" => pool::squares(cx, node).map(one),
         "CumSum" => pool::cumulative(cx, node).map(one),
         "Where" => choose::choose(cx, node).map(one),
         "ReduceProd" => products::reduce(cx, node).map(one),
@@ -120,7 +126,6 @@ pub(super) fn known_refusal(cx: &Translator<'_>, node: &Node) -> Option<Reason> 
 fn unsupported(node: &Node) -> Reason {
     match node.op.as_str() {
         "If" | "Loop" | "Scan" => Reason::ControlFlow,
-        "PRelu" => Reason::Function("PReLU"),
         "LSTM" | "GRU" | "RNN" => Reason::Recurrent,
         "QuantizeLinear"
         | "DequantizeLinear"
@@ -128,7 +133,10 @@ fn unsupported(node: &Node) -> Reason {
         | "ConvInteger"
         | "MatMulInteger"
         | "QLinearConv"
-        | "QLinearMatMul" => Reason::Quantized,
+        | "QLinearMatMul"
+        | "Round"
+        | "Floor"
+        | "Ceil" => Reason::Quantized,
         "LayerNormalization"
         | "RMSNormalization"
         | "InstanceNormalization"
@@ -136,9 +144,11 @@ fn unsupported(node: &Node) -> Reason {
         | "LRN"
         | "LpNormalization"
         | "MeanVarianceNormalization" => Reason::Statistics,
+        "ReduceL1" | "ReduceL2" | "ReduceLogSum" | "ReduceLogSumExp" | "LpPool" | "GlobalLpPool" => {
+            Reason::Norm
+        }
         "Max" | "Min" => Reason::Maximum,
         "ReduceMax" | "ReduceMin" => Reason::MaxPool,
-        "Sign" | "Floor" | "Ceil" | "Round" | "Reciprocal" => Reason::Function("this function"),
         "Less" | "LessOrEqual" | "Greater" | "GreaterOrEqual" | "Equal" | "Not" | "And" | "Or" => {
             Reason::Comparison
         }

@@ -20,7 +20,7 @@ const MAX_PAD: i64 = 1 << 14;
 pub(super) fn pad(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let x = joinable(cx, node, 0)?;
     let mode = node.text("mode", "constant")?;
-    if !matches!(mode.as_str(), "constant" | "reflect" | "edge") {
+    if !matches!(mode.as_str(), "constant" | "reflect" | "edge" | "wrap") {
         return Err(Reason::Attribute(format!("it pads by `{mode}`")).into());
     }
     let name = if node.has("paddings") { "paddings" } else { "pads" };
@@ -91,6 +91,7 @@ fn mirrored(
         let inside = match mode {
             _ if (0..extent).contains(&at) => at,
             "edge" => at.clamp(0, extent - 1),
+            "wrap" => at.rem_euclid(extent),
             "reflect" if extent > 1 => {
                 let folded = at.rem_euclid(2 * (extent - 1));
                 if folded < extent { folded } else { 2 * (extent - 1) - folded }

@@ -25,16 +25,18 @@ pub(super) fn average(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted,
 fn pool(node: &Node, x: &Encrypted) -> Result<Pool, OpError> {
     let mut window = Window::read_pool(node, x.view.dims().len() - 2, x.view.shape())?;
     let counts_padding = node.int("count_include_pad", 0)? != 0;
+    let is_padded = !window.pads.is_none();
     if node.int("ceil_mode", 0)? != 0 {
         let [rows, columns] = window.ceil_excess(x.view.shape());
-        if counts_padding && (rows > 0 || columns > 0) {
+        if counts_padding && is_padded && (rows > 0 || columns > 0) {
             let text = "it counts padding, and ceil_mode adds windows that reach beyond the padding";
             return Err(Reason::Attribute(text.into()).into());
         }
         window.pads.bottom += rows;
         window.pads.right += columns;
     }
-    let divisor = if counts_padding || window.pads.is_none() {
+    // What ceil_mode adds is no padding, and never counts.
+    let divisor = if (counts_padding && is_padded) || window.pads.is_none() {
         Divisor::Constant((window.kernel[0] * window.kernel[1]) as f64)
     } else {
         Divisor::ExcludePad
@@ -59,9 +61,21 @@ pub(super) fn global_average(cx: &mut Translator<'_>, node: &Node) -> Result<Enc
     reduced(cx, node, &x, &[Axis::H, Axis::W], true, view)
 }
 
+/// ReduceSumSquare: the sum of products with itself.
+pub(super) fn squares(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
+    let x = cx.encrypted(node, 0)?;
+    let squared = super::arithmetic::product(cx, node, x.clone(), x)?;
+    let squared = cx.committed(squared)?;
+    reduced_over(cx, node, squared)
+}
+
 /// ReduceMean and ReduceSum: a pool over rows and columns, wherever the exporter keeps them, a map over other dimensions.
 pub(super) fn reduce(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let x = cx.encrypted(node, 0)?;
+    reduced_over(cx, node, x)
+}
+
+fn reduced_over(cx: &mut Translator<'_>, node: &Node, x: Encrypted) -> Result<Encrypted, OpError> {
     let rank = x.view.dims().len();
     let listed = cx.ints(node, "axes", 1)?.unwrap_or_default();
     if listed.is_empty() && node.int("noop_with_empty_axes", 0)? != 0 {

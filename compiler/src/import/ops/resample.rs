@@ -42,6 +42,9 @@ pub(super) fn conv_transpose(cx: &mut Translator<'_>, node: &Node) -> Result<Enc
     let bias = cx.optional_constant(node, 2, "bias")?;
     let x = cx.encrypted(node, 0)?;
     let is_flat = x.view.dims().len() == 3;
+    if x.view.dims().len() > 4 {
+        return Err(Reason::Attribute("it is a transposed convolution over volumes".into()).into());
+    }
     let ([1, c, h, w], [c2, per_group, kh, kw]) = (as_four(x.view.dims()), as_four(&weight.dims)) else {
         return Err(node.malformed("needs one image").into());
     };
@@ -97,7 +100,7 @@ fn as_four(dims: &[usize]) -> [usize; 4] {
     }
 }
 
-/// Resize and Upsample, by the nearest number or linearly between neighbours.
+/// Resize and Upsample, by the nearest number, linearly between neighbours, or by cubic curves through four.
 pub(super) fn resize(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, OpError> {
     let x = cx.encrypted(node, 0)?;
     let from = x.view.dims().to_vec();
@@ -107,13 +110,21 @@ pub(super) fn resize(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
     let transform = Transform::read(node, default)?;
     let mode = node.text("mode", "nearest")?;
     let rounding = node.text("nearest_mode", if is_old { "floor" } else { "round_prefer_floor" })?;
-    let plain = node.int("antialias", 0)? == 0 && !node.has("keep_aspect_ratio_policy") && !node.has("axes");
-    if !plain || !matches!(mode.as_str(), "nearest" | "linear" | "bilinear") {
-        return Err(Reason::Attribute(format!(
-            "it resizes by `{mode}` with settings that are not read here"
-        ))
-        .into());
+    let refused = |setting: String| Err(OpError::from(Reason::Attribute(setting)));
+    if node.int("antialias", 0)? != 0 {
+        return refused("it resizes with antialiasing".into());
     }
+    if node.int("exclude_outside", 0)? != 0 {
+        return refused("it resizes with weights that depend on the border (exclude_outside)".into());
+    }
+    let policy = node.text("keep_aspect_ratio_policy", "stretch")?;
+    if policy != "stretch" {
+        return refused(format!("it keeps the ratio of rows and columns by `{policy}`"));
+    }
+    if !matches!(mode.as_str(), "nearest" | "linear" | "bilinear" | "cubic") {
+        return refused(format!("it resizes by `{mode}`"));
+    }
+    let bend = node.float("cubic_coeff_a", -0.75)?;
     // For every dimension, which numbers of the operand make one of the result, and by which weights.
     let mut sources: Vec<Vec<Vec<(usize, f64)>>> = Vec::with_capacity(from.len());
     for axis in 0..from.len() {
@@ -135,6 +146,10 @@ pub(super) fn resize(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
             }
             let low = at.floor();
             let place = |v: f64| v.clamp(0.0, last as f64) as usize;
+            if mode == "cubic" {
+                let tap = |k: i32| (place(low + f64::from(k)), cubic((at - low - f64::from(k)).abs(), bend));
+                return (-1..=2).map(tap).collect();
+            }
             vec![(place(low), 1.0 - (at - low)), (place(low + 1.0), at - low)]
         };
         sources.push((0..dims[axis]).map(one).collect());
@@ -153,6 +168,15 @@ pub(super) fn resize(cx: &mut Translator<'_>, node: &Node) -> Result<Encrypted, 
         terms.into_iter().for_each(|(input, weight)| map.add(out, input, weight));
     }
     map.apply(cx, node, &x, None)
+}
+
+/// The weight of a neighbour at a distance below two.
+fn cubic(distance: f64, a: f64) -> f64 {
+    let d = distance;
+    match d <= 1.0 {
+        true => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
+        false => ((d - 5.0) * d + 8.0) * d * a - 4.0 * a,
+    }
 }
 
 /// Where a position of the result lies in the operand.
@@ -193,8 +217,7 @@ fn target(cx: &mut Translator<'_>, node: &Node, from: &[usize]) -> Result<(Vec<u
     let scales = match node.floats("scales")? {
         Some(values) => Some(values.iter().map(|&v| f64::from(v)).collect::<Vec<_>>()),
         None => match filled(cx.optional_constant(node, slot, "scales")?) {
-            Some(constant) if constant.len() == from.len() => Some(constant.to_vec()),
-            Some(_) => return Err(node.malformed("has another number of scales than dimensions").into()),
+            Some(constant) => Some(along(node, from, constant.to_vec(), vec![1.0; from.len()])?),
             None => None,
         },
     };
@@ -207,9 +230,25 @@ fn target(cx: &mut Translator<'_>, node: &Node, from: &[usize]) -> Result<(Vec<u
         return Ok((sizes.into_iter().map(|v| v as usize).collect(), scales));
     }
     let sizes = cx.ints(node, "sizes", 3)?.ok_or_else(|| node.malformed("has neither scales nor sizes"))?;
+    let sizes = along(node, from, sizes, from.iter().map(|&d| d as i64).collect())?;
     if sizes.len() != from.len() || sizes.iter().any(|&v| too_large(v as f64)) {
         return Err(node.malformed(format!("has sizes of {sizes:?}")).into());
     }
     let scales = sizes.iter().zip(from).map(|(&to, &n)| to as f64 / n as f64).collect();
     Ok((sizes.into_iter().map(|v| v as usize).collect(), scales))
+}
+
+/// Numbers for the dimensions that the node names, or for all; others keep theirs.
+fn along<T>(node: &Node, from: &[usize], given: Vec<T>, mut all: Vec<T>) -> Result<Vec<T>, OpError> {
+    let axes = match node.ints("axes")? {
+        Some(axes) => {
+            axes.iter().map(|&a| super::axis(node, a, from.len())).collect::<Result<Vec<_>, _>>()?
+        }
+        None => (0..from.len()).collect(),
+    };
+    if axes.len() != given.len() {
+        return Err(node.malformed("has another number of scales or sizes than dimensions").into());
+    }
+    axes.into_iter().zip(given).for_each(|(at, value)| all[at] = value);
+    Ok(all)
 }

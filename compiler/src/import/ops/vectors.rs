@@ -60,10 +60,11 @@ pub(super) fn classifier(cx: &mut Translator<'_>, node: &Node) -> Result<Vec<Val
         return Err(Reason::Attribute(setting.to_owned()).into());
     }
     if k == 2 {
-        // Two classes have one decision and a score for each of them.
-        let both = Constant::f64(vec![2, 1], vec![1.0, -1.0]);
+        // Two classes have one decision, which is for the first where it is positive; onnxruntime writes it, as the score of
+        // the second, behind its opposite. So the label is that of the worse score.
+        let both = Constant::f64(vec![2, 1], vec![-1.0, 1.0]);
         let scores = linear(cx, node, &decisions, &both, None, vec![1, 2])?;
-        return Ok(labeled(node, scores, classes, "NONE"));
+        return Ok(labeled(node, scores, classes.into_iter().rev().collect(), "NONE"));
     }
     let start = Scores::new(node, decisions.clone(), node.outputs.get(1).map_or("", String::as_str));
     let mut votes = start.then(TailStep::Votes { classes: written(k) });
