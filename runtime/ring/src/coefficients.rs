@@ -83,10 +83,10 @@ fn largest(values: &[f64]) -> f64 {
             let c = c.abs();
             *max = if c > *max { c } else { *max };
             // Zero for a finite number, else none at all.
-            *wrong += c - c;
+            *wrong += c * 0.0;
         }
     }
-    let wrong = wrong.into_iter().chain(rest.iter().map(|c| c - c)).sum::<f64>();
+    let wrong = wrong.into_iter().chain(rest.iter().map(|c| c * 0.0)).sum::<f64>();
     wrong + max.into_iter().chain(rest.iter().map(|c| c.abs())).fold(0.0, f64::max)
 }
 
