@@ -26,10 +26,10 @@ const PRIMES: [u64; 9] = [
 ];
 
 /// Every choice of kernels; those that the CPU lacks fall back to scalar code.
-const INSTRUCTIONS: [Instructions; 4] =
+pub(crate) const INSTRUCTIONS: [Instructions; 4] =
     [Instructions::Scalar, Instructions::Avx2, Instructions::Avx512, Instructions::Best];
 
-fn rng(seed: u64) -> ChaCha8Rng {
+pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
