@@ -1,7 +1,7 @@
 //! Butterflies of complex vectors in double precision, with which encoders go from slots to integers.
 //!
-//! A layer of h twiddles w merges blocks of 2h entries: (x, y) ← (x + y, (x - y)·w̄). No operation is contracted, so scalar code and
-//! vectors of any width give the same bits.
+//! A layer of h twiddles w merges blocks of 2h entries: (x, y) ← (x + y, (x - y)·w̄). No operation is contracted, so
+//! scalar code and vectors of any width give the same bits.
 
 use super::kernels::Instructions;
 use super::simd;

@@ -1,6 +1,7 @@
-//! Operators that only choose where every number goes, of constants: some numbers are left out, others repeated, gaps are zeros.
+//! Operators that only choose where every number goes, of constants: some are left out, others repeated, gaps are zeros.
 //!
-//! `ops/moved.rs` asks the same functions about positions in place of numbers, so that an encrypted value moves as a constant does.
+//! `ops/moved.rs` asks the same functions about positions in place of numbers, so that an encrypted value moves as a
+//! constant does.
 
 use super::super::constant::{Constant, Data};
 use super::super::limits::Budget;
