@@ -46,8 +46,10 @@ fn check(networks: u64, factor: f32, change: impl Fn(&Network, u64) -> Option<Ne
         let error = worst(&before, &after);
         assert!(
             error <= bound + other + apart,
-            "seed {}: off by {error:.2e}, predicted {bound:.2e} and {other:.2e}\n  {}\n  {changed}",
+            "seed {}: off by {error:.2e}, {:.2e} and {:.2e} from the network's {size:.2e}, predicted {bound:.2e} and {other:.2e}\n  {}\n  {changed}",
             drawn.seed,
+            worst(&before, &expected),
+            worst(&after, &expected),
             drawn.network
         );
     });
