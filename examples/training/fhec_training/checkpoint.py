@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from fhec_training.conversion import convert
 from fhec_training.models import build
@@ -49,3 +49,25 @@ def load(path: Path) -> tuple[Recipe, nn.Module, dict[str, Any]]:
     network = recipe.network()
     network.load_state_dict(state.pop("network"))
     return recipe, network, state
+
+
+def weights(path: Path) -> dict[str, Tensor]:
+    """The weights in a checkpoint, or in an exported network, whose initializers have the names of the parameters."""
+    if path.suffix != ".onnx":
+        return torch.load(path, weights_only=True)["network"]
+    import onnx
+    from onnx import numpy_helper
+
+    return {tensor.name: torch.from_numpy(numpy_helper.to_array(tensor).copy()) for tensor in onnx.load(path).graph.initializer}
+
+
+def start(network: nn.Module, path: Path) -> None:
+    """Gives `network` the weights of a file, which must have all of them in the same shapes."""
+    found = weights(path)
+    wanted = {name: tensor for name, tensor in network.state_dict().items() if not name.endswith("num_batches_tracked")}
+    for name, tensor in wanted.items():
+        if name not in found:
+            raise SystemExit(f"{path} has no weights {name}: it is another network")
+        if found[name].shape != tensor.shape:
+            raise SystemExit(f"{name} has shape {list(found[name].shape)} in {path}, and {list(tensor.shape)} in this network")
+    network.load_state_dict({name: found[name] for name in wanted}, strict=False)

@@ -2,8 +2,9 @@
 
 A network that keeps its predictions under more noise can be built with smaller scales (`fhec build --precision`), which
 leaves more room below the security bound. Noise is Gaussian and enters where the compiled circuit rounds: at the inputs of
-the activations, and at the scores. How much is either a number of bits below the range of each value, or what the report of
-a build (`fhec build --report report.json`) predicts for the network.
+the activations, and at the scores. A circuit scales the channels before an activation to a common range, and all numbers of a
+ciphertext have noise of the same size: so the deviation in a channel is a part of the range of that channel. How large a part
+is either a number of bits, or what the report of a build (`fhec build --report report.json`) predicts for the network.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import sqrt
+from math import log2, sqrt
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from fhec_training.activation import PolyActivation, activations
+from fhec_training.activation import PolyActivation, activations, channel_ranges
 from fhec_training.modes import device_of, evaluating
 
 PROBE = 1e-3
@@ -28,12 +29,12 @@ PROBE = 1e-3
 
 @dataclass(frozen=True)
 class Noise:
-    """Deviations of the noise at the input of each activation, and at the scores."""
+    """Deviations of the noise at the input of each activation, as a part of the range of each channel, and at the scores."""
 
     inputs: dict[str, float] = field(default_factory=dict)
     scores: float = 0.0
     bits: float | None = None
-    """If set, deviations are this many bits below the range c of each activation and below the largest score of a batch."""
+    """If set, deviations are this many bits below the range of each channel and below the largest score of a batch."""
 
     @classmethod
     def of_bits(cls, bits: float) -> Noise:
@@ -73,12 +74,20 @@ class Noise:
         if unknown:
             raise ValueError(f"the noise belongs to another network: it has no activation {', '.join(sorted(unknown))}")
         for name, activation in found.items():
-            activation.noise = self.inputs.get(name, 0.0) if self.bits is None else activation.c * 2.0**-self.bits
+            deviation = self.inputs.get(name, 0.0) if self.bits is None else 2.0**-self.bits
+            # A tensor: a compiled network takes it as an input, and is not compiled again for another number.
+            activation.noise = torch.tensor(deviation, device=device_of(model)) if deviation else None
         try:
             yield
         finally:
             for activation in found.values():
-                activation.noise = 0.0
+                activation.noise = None
+
+    def scaled(self, factor: float) -> Noise:
+        """The same noise with all deviations multiplied by a positive factor."""
+        if self.bits is not None:
+            return Noise(bits=self.bits - log2(factor))
+        return Noise({name: factor * deviation for name, deviation in self.inputs.items()}, factor * self.scores)
 
     def on_scores(self, scores: Tensor) -> Tensor:
         """The scores with their noise; gradients pass unchanged."""
@@ -122,14 +131,15 @@ def _uses(model: nn.Module, images: Tensor) -> list[str]:
 
 @torch.no_grad()
 def _gain(model: nn.Module, name: str, images: Tensor) -> float:
-    """Deviation of the scores per deviation of noise at the input of one activation."""
+    """Deviation of the scores per deviation of noise at the input of one activation, as a part of the range of each channel."""
     activation = activations(model)[name]
-    size = PROBE * activation.c
     generator = torch.Generator().manual_seed(0)
     images = images.to(device_of(model))
 
     def disturb(_module: PolyActivation, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return (inputs[0] + size * torch.randn(inputs[0].shape, generator=generator).to(inputs[0]),)
+        z = inputs[0]
+        normal = torch.randn(z.shape, generator=generator).to(z)
+        return (z + PROBE * channel_ranges(activation.coefficients, z) * normal,)
 
     with evaluating(model):
         before = model(images)
@@ -138,7 +148,7 @@ def _gain(model: nn.Module, name: str, images: Tensor) -> float:
             difference = (model(images) - before).double()
         finally:
             handle.remove()
-    gain = difference.square().mean().sqrt().item() / size
+    gain = difference.square().mean().sqrt().item() / PROBE
     if not gain > 0:
         raise ValueError(f"noise at {name} does not reach the scores: the layer is dead, or the images are")
     return gain

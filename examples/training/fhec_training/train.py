@@ -30,6 +30,9 @@ from fhec_training.tuning import GRADIENT_NORM, parameter_groups
 NOISE_IMAGES = 64
 """Training images on which the effect of noise on the scores is measured before every epoch, for `--noise-report`."""
 
+LEAST_NOISE = 0.1
+"""Part of the noise with which a run begins, if it rises."""
+
 EPOCH_TEST_IMAGES = 2000
 """Test images measured after every epoch but the last, which takes them all."""
 
@@ -57,7 +60,10 @@ class Run:
         self.path = options.out / "checkpoint.pt"
         torch.manual_seed(options.seed)
         self.network = self.recipe.network()
-        start_batch_norms(self.network, options.bn_start)
+        if options.start is None:
+            start_batch_norms(self.network, options.bn_start)
+        else:
+            checkpoint.start(self.network, options.start)
         self.forward = torch.compile(self.network) if options.compile else self.network
         self.optimizer = torch.optim.SGD(parameter_groups(self.network, options.weight_decay), momentum=0.9, nesterov=True)
         self.epoch, seconds = 0, 0.0
@@ -93,7 +99,7 @@ class Run:
             if self.agreed_progress >= 1.0:
                 break
             lr = one_cycle(self.agreed_progress, options.lr)
-            with self.noise.added_to(self.network):
+            with self.noise_now().added_to(self.network):
                 sums += torch.tensor(self.step(indices, jitter, lr, zeta, self.epoch + (step + 1) / n_steps))
             n_done += 1
             if self.group.is_first and time.monotonic() - shown > 10:
@@ -118,6 +124,12 @@ class Run:
             images = self.description.normalize(self.train_data.images[:NOISE_IMAGES])
             return Noise.of_report(self.options.noise_report, self.network, images)
         return Noise()
+
+    def noise_now(self) -> Noise:
+        """The noise of a step: less in the first part of the run, `--noise-rise`."""
+        if self.agreed_progress >= self.options.noise_rise:
+            return self.noise
+        return self.noise.scaled(max(self.agreed_progress / self.options.noise_rise, LEAST_NOISE))
 
     def step(self, indices: torch.Tensor, jitter: torch.Generator, lr: float, zeta: float, epoch: float) -> list[float]:
         """One optimizer step; returns loss, penalty and accuracy of the batch over all processes."""
@@ -194,6 +206,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--data", choices=data.DATASETS, required=True)
     add("--data-dir", type=Path, required=True)
     add("--out", type=Path, required=True, help="folder of the run; goes on from its checkpoint if there is one")
+    add("--start", type=Path, help="begin with the weights of this checkpoint or exported network, for example to train on with noise")
     add("--activation", choices=("poly", "relu"), default="poly", help="relu trains the twin to compare with")
     add("--degree", type=int, default=2)
     add("--c", type=float, default=2.0, help="activations are fitted and kept on [-c, c]")
@@ -215,10 +228,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--small-size", type=int, default=24, help="image size in the first part of the run")
     add("--small-until", type=float, default=0.0, help="part of the run on images of --small-size")
     noise = parser.add_mutually_exclusive_group()
-    noise.add_argument("--noise-bits", type=float, help="train with Gaussian noise this many bits below the range of each value")
+    noise.add_argument("--noise-bits", type=float, help="train with Gaussian noise this many bits below the range of each channel")
     noise.add_argument("--noise-report", type=Path, help="train with the noise that this report of `fhec build --report` predicts")
+    add("--noise-rise", type=float, default=0.0, help="part of the run in which the noise grows to what it shall be")
     add("--seed", type=int, default=0)
-    add("--bf16", action="store_true", help="bfloat16 autocast; pays off only where the CPU has such instructions")
+    add("--bf16", action="store_true", help="bfloat16 autocast; pays off only where the CPU has such instructions (avx512_bf16, amx_bf16)")
     add("--compile", action="store_true", help="merge element-wise operations first: takes a minute and a C++ compiler, then 1.4 times as fast")
     add("--processes", type=int, default=1, help="data-parallel processes of one thread each")
     return parser.parse_args(arguments)

@@ -11,7 +11,7 @@ from networks import Functional, Residual, stirred  # noqa: E402
 from torch import nn  # noqa: E402
 
 from fhec_training import Noise, accuracy, convert, export, fine_tune  # noqa: E402
-from fhec_training.activation import PolyActivation, activations, horner  # noqa: E402
+from fhec_training.activation import PolyActivation, activations, draw, horner  # noqa: E402
 from fhec_training.noise import _groups  # noqa: E402
 from fhec_training.tuning import TrainingDiverged, settle_batch_norms  # noqa: E402
 
@@ -53,7 +53,7 @@ def test_a_converted_network_learns_back_what_it_knew(tuned):
     assert accuracy(tuned["model"], bars(60, seed=1)) == 1.0
     assert [epoch.epoch for epoch in tuned["history"]] == [1, 2, 3] and tuned["history"] == tuned["lines"]
     assert not tuned["model"].training
-    assert all(a.clip == a.margin == a.c and a.blend == 1 and a.noise == 0 and not a.excesses for a in activations(tuned["model"]).values())
+    assert all(a.clip == a.margin == a.c and a.blend == 1 and a.noise is None and not a.excesses for a in activations(tuned["model"]).values())
 
 
 def test_a_part_of_an_epoch_is_that_many_steps():
@@ -104,20 +104,35 @@ def test_what_cannot_be_trained_is_refused():
         fine_tune(model, bars(), epochs=1)
 
 
-def test_noise_of_bits_is_that_far_below_the_range():
+def test_noise_of_bits_is_that_far_below_the_range_of_each_channel():
     model = nn.Sequential(PolyActivation(c=4.0))
+    constant, slope, square = model[0].coefficients
     torch.manual_seed(0)
-    noise = Noise.of_bits(5)
-    z = torch.zeros(100_000)
+    noise = Noise.of_bits(7)
+    levels = torch.tensor([0.0, 2.0, -3.0])
+    z = levels.view(1, 3, 1).repeat(2, 1, 50_000)
     with noise.added_to(model):
-        difference = model(z) - model[0].coefficients[0]
-        assert torch.equal(model.eval()(z), torch.full_like(z, model[0].coefficients[0])), "only in training"
-    # Around zero the polynomial is its slope.
-    assert difference.std().item() == pytest.approx(model[0].coefficients[1] * 4 / 32, rel=0.03)
-    assert model[0].noise == 0
+        deviations = model(z).std((0, 2))
+        assert torch.equal(model.eval()(z)[:, 0], torch.full((2, 50_000), constant)), "only in training"
+    # A little noise moves the polynomial by its slope, and its range is that of the square it is compiled to.
+    expected = (slope + 2 * square * levels).abs() * (levels + slope / (2 * square)).abs() / 128
+    assert deviations.tolist() == pytest.approx(expected.tolist(), rel=0.03)
+    assert model[0].noise is None
     scores = torch.zeros(100_000)
     scores[0] = -8.0
-    assert (noise.on_scores(scores) - scores).std().item() == pytest.approx(8 / 32, rel=0.02)
+    assert (noise.on_scores(scores) - scores).std().item() == pytest.approx(8 / 128, rel=0.02)
+
+
+def test_noise_of_two_images_is_uncorrelated():
+    torch.manual_seed(0)
+    drawn = torch.stack([draw(torch.zeros(8, 2, 3)) for _ in range(4000)]).flatten(1)
+    assert (torch.corrcoef(drawn.T) - torch.eye(48)).abs().max() < 0.08
+    assert drawn.std(0).tolist() == pytest.approx([1.0] * 48, abs=0.05)
+
+
+def test_scaled_noise_has_deviations_times_the_factor():
+    assert Noise.of_bits(6).scaled(0.5) == Noise.of_bits(7)
+    assert Noise({"act": 0.5}, 2.0).scaled(0.25) == Noise({"act": 0.125}, 0.5)
 
 
 def test_training_with_noise_makes_a_network_that_withstands_it():

@@ -1,13 +1,14 @@
 """A whole run on a made-up data set, its resumption, its parts, and the export."""
 
 import json
+import math
 import struct
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: training tests skipped")
 
-from fhec_training import checkpoint, data, train  # noqa: E402
+from fhec_training import checkpoint, data, export, train  # noqa: E402
 from fhec_training.activation import activations  # noqa: E402
 from fhec_training.parallel import Group  # noqa: E402
 from fhec_training.schedule import Clock, one_cycle  # noqa: E402
@@ -89,7 +90,36 @@ def test_a_run_trains_for_the_noise_it_is_told(stripes):
             assert run.noise.bits == 4
         else:
             assert set(run.noise.inputs) == set(activations(run.network)) and run.noise.scores == pytest.approx(0.5 * 0.4**0.5)
-        assert all(a.noise == 0 for a in activations(run.network).values())
+        assert all(a.noise is None for a in activations(run.network).values())
+
+
+def test_noise_rises_in_the_first_part_of_a_run(stripes):
+    run = train.Run(options(stripes, "--epochs", "1", "--noise-bits", "4", "--noise-rise", "0.5"), Group(1))
+    run.noise = run.noise_of_epoch()
+    found = []
+    for run.agreed_progress in (0.0, 0.25, 0.5, 1.0):
+        found.append(run.noise_now().bits)
+    assert found == pytest.approx([4 + math.log2(10), 5, 4, 4])
+
+
+def test_a_run_starts_from_the_weights_of_a_checkpoint_or_of_an_exported_network(stripes):
+    first = finished(options(stripes, "--epochs", "1"))
+    onnx = stripes / "first.onnx"
+    export(first.network, data.DATASETS["mnist"], onnx)
+    for file in (first.path, onnx):
+        run_options = options(stripes, "--epochs", "1", "--start", str(file), "--bn-start", "7")
+        run_options.out = stripes / "second"
+        started = train.Run(run_options, Group(1)).network.state_dict()
+        for name, tensor in first.network.state_dict().items():
+            assert name.endswith("num_batches_tracked") or torch.equal(started[name], tensor), f"{file}: {name}"
+    wider = options(stripes, "--epochs", "1", "--start", str(onnx), "--width", "2")
+    wider.out = stripes / "wider"
+    with pytest.raises(SystemExit, match=r"0.weight has shape \[8, 1, 5, 5\] in .* and \[16, 1, 5, 5\] in this network"):
+        train.Run(wider, Group(1))
+    other = options(stripes, "--epochs", "1", "--start", str(onnx))
+    other.model, other.out = "resnet20", stripes / "other"
+    with pytest.raises(SystemExit, match="has no weights conv.weight: it is another network"):
+        train.Run(other, Group(1))
 
 
 def test_a_checkpoint_of_another_network_is_refused(stripes):
