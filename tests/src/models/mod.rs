@@ -1,4 +1,4 @@
-//! The networks of the level tables, generated: VGG-16, ResNet-18/20/32 at CIFAR shapes, and a LeNet.
+//! The networks of the level tables, generated: VGG-16, ResNet-18/20/32 on images of any size, and a LeNet.
 //!
 //! Random weights, measured batch-norm statistics, activations spelled as ordinary ONNX arithmetic. The same spec
 //! gives the same bytes.
@@ -64,6 +64,8 @@ pub struct Spec {
     pub network: Network,
     /// Number of classes.
     pub classes: usize,
+    /// Height and width of the images; a LeNet has its own.
+    pub size: usize,
     /// Multiplies the number of channels of every hidden layer.
     pub width: f32,
     /// Degree of the activations: two or four.
@@ -75,9 +77,10 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The full-width ten-class network of degree two with seed zero.
+    /// The full-width ten-class network of degree two for images of 32x32, with seed zero.
     pub fn new(network: Network) -> Self {
-        Spec { network, classes: 10, width: 1.0, degree: 2, shortcut: Shortcut::default(), seed: 0 }
+        let shortcut = Shortcut::default();
+        Spec { network, classes: 10, size: 32, width: 1.0, degree: 2, shortcut, seed: 0 }
     }
 
     /// The same with activations of degree `degree`.

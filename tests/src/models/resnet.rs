@@ -1,11 +1,11 @@
-//! Residual networks for 32x32 images: one convolution, stages of two-convolution blocks, a pool, a dense layer.
+//! Residual networks for small images: one convolution, stages of two-convolution blocks, a pool, a dense layer.
 
 use super::layers::{LayerWriter, Value, Window};
 use super::{Shortcut, Spec};
 
 /// `stages` gives channels at width one and number of blocks; every stage but the first halves the plane.
 pub(super) fn write(layers: &mut LayerWriter, spec: &Spec, stages: &[(usize, usize)]) -> Value {
-    let mut x = layers.input(3, 32, 32);
+    let mut x = layers.input(3, spec.size, spec.size);
     x = layers.conv(&x, spec.channels(stages[0].0), Window { k: 3, stride: 1, pad: 1 }, false);
     x = layers.batch_norm(&x, None);
     x = layers.activation(&x);

@@ -8,7 +8,7 @@ const STAGES: [&[usize]; 5] = [&[64, 64], &[128, 128], &[256, 256, 256], &[512, 
 
 pub(super) fn write(layers: &mut LayerWriter, spec: &Spec) -> Value {
     let window = Window { k: 3, stride: 1, pad: 1 };
-    let mut x = layers.input(3, 32, 32);
+    let mut x = layers.input(3, spec.size, spec.size);
     for stage in STAGES {
         for &full in stage {
             x = layers.conv(&x, spec.channels(full), window, true);

@@ -19,6 +19,9 @@ pub(crate) struct Args {
     /// Number of classes
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..=1000))]
     classes: u16,
+    /// Height and width of the images, a multiple of 32; a LeNet has its own
+    #[arg(long, default_value_t = 32, value_parser = parse_size)]
+    size: usize,
     /// Multiplies the channels of every hidden layer
     #[arg(long, default_value_t = 1.0, value_parser = parse_width)]
     width: f32,
@@ -44,6 +47,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
             let spec = Spec {
                 network,
                 classes: usize::from(args.classes),
+                size: args.size,
                 width: args.width,
                 degree,
                 shortcut: match args.shortcut {
@@ -72,6 +76,11 @@ fn parse_degree(text: &str) -> Result<usize, String> {
         "4" => Ok(4),
         _ => Err("2 or 4".into()),
     }
+}
+
+fn parse_size(text: &str) -> Result<usize, String> {
+    let fits = |size: &usize| size.is_multiple_of(32) && (32..=256).contains(size);
+    text.parse().ok().filter(fits).ok_or_else(|| "a multiple of 32 up to 256".into())
 }
 
 fn parse_width(text: &str) -> Result<f32, String> {
