@@ -389,10 +389,10 @@ fn unusable_layers_are_refused_with_reasons() {
         ),
         ("has no encrypted form", vector(4, |w, x| w.node("Det", &[&x]))),
         (
-            "pads by `wrap`",
+            "pads by `mirror`",
             image([1, 3, 3], |w, x| {
                 let pads = w.ints("pads", &[0, 0, 1, 1, 0, 0, 1, 1]);
-                w.node_with("Pad", &[&x, &pads], &[("mode", Attr::Str("wrap".into()))])
+                w.node_with("Pad", &[&x, &pads], &[("mode", Attr::Str("mirror".into()))])
             }),
         ),
         (
