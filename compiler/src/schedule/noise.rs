@@ -4,7 +4,7 @@
 //! contribution is kept as an amount over the square of a scale, so that scales can be chosen to balance them.
 
 use fhe_bytecode::noise::{LinearNoise, NoiseModel, Row};
-use fhe_bytecode::{ExpandedPlan, Level, LinearOp, Pairing, PlanCounts};
+use fhe_bytecode::{ExpandedPlan, Layout, Level, LinearOp, Pairing, PlanCounts};
 
 use super::chain::Chain;
 use crate::layout::{Part, Placed, PlacedMap, PlacedTerm};
@@ -82,9 +82,9 @@ struct Source {
 }
 
 impl MapFacts {
-    /// The facts of a map to so many numbers under a plan.
+    /// The facts of a map to a layout under a plan.
     #[must_use]
-    pub fn new(value: ValueId, map: &PlacedMap, n_numbers: usize, plan: &ExpandedPlan) -> Self {
+    pub fn new(value: ValueId, map: &PlacedMap, output: &Layout, plan: &ExpandedPlan) -> Self {
         let source = |term: &PlacedTerm| Source {
             value: term.source,
             in_place: matches!(term.op, LinearOp::Pick { .. }),
@@ -92,9 +92,21 @@ impl MapFacts {
         Self {
             value,
             sources: map.terms.iter().map(source).collect(),
-            noise: LinearNoise::new(&map.diagonals, plan, n_numbers),
+            noise: LinearNoise::new(&map.diagonals, plan, output),
             counts: plan.counts(),
         }
+    }
+
+    /// The same with noise that covers that of another plan as well.
+    #[must_use]
+    pub fn covering(self, other: &Self) -> Self {
+        Self { noise: self.noise.worse(&other.noise), ..self }
+    }
+
+    /// The same with noise that covers that of every plan.
+    #[must_use]
+    pub fn under_any_plan(self, map: &PlacedMap) -> Self {
+        Self { noise: self.noise.under_any_plan(&map.diagonals), ..self }
     }
 
     /// Steps of the plan.
@@ -130,7 +142,7 @@ pub fn contributions(
 ) -> Vec<Contribution> {
     let (circuit, timed) = (placed.circuit(), &placed.timed);
     let sizes = sizes(circuit, &moments.energy);
-    let mut sum = Sum { moments, sizes, leaks: leaks(placed), all: Vec::new() };
+    let mut sum = Sum { moments, sizes, leaks: leaks(placed, facts, moments), all: Vec::new() };
     let level = |rung: Rung| levels[rung.index()];
     for id in circuit.ids() {
         let (value, time) = (placed.value(id), timed.time(id));
@@ -181,8 +193,9 @@ pub fn contributions(
             let [usual, acting] = [mean, row].map(|row| map.noise.rounding(term, &row, energy));
             sum.push_acting(map.value, Anchor::Weight { from, to }, usual, acting);
             let dropped = model.drop(rung_level(timed.time(source.value).rung), level);
-            let moved =
-                |row: &Row| map.noise.hoisted(term, row, model, level) + map.noise.carried(row) * dropped;
+            let moved = |row: &Row| {
+                map.noise.hoisted(term, row, model, level) + map.noise.carried(term, row) * dropped
+            };
             sum.push_acting(map.value, Anchor::After(from), moved(&mean), moved(&row));
         }
         sum.push(map.value, Anchor::Before(to), map.noise.summed(model, level));
@@ -258,9 +271,10 @@ fn sizes(circuit: &Circuit, energy: &[f64]) -> Vec<f64> {
 
 /// Factor on the variance of noise in every value: a map with complex diagonals adds the imaginary part of the noise to
 /// the real results and leaves none behind.
-fn leaks(placed: &Placed) -> Vec<f64> {
+fn leaks(placed: &Placed, facts: &[MapFacts], moments: &Moments) -> Vec<f64> {
     let circuit = placed.circuit();
     let mut leaks = vec![1.0; circuit.values.len()];
+    let mut facts = facts.iter().rev().peekable();
     for id in circuit.ids().rev() {
         let own: f64 = leaks[id.index()];
         let mut raise = |source: ValueId, to: f64| leaks[source.index()] = to.max(leaks[source.index()]);
@@ -268,12 +282,15 @@ fn leaks(placed: &Placed) -> Vec<f64> {
             factors.iter().for_each(|&f| raise(f, own));
         }
         for part in &placed.value(id).parts {
-            match part {
-                Part::Map(map) if map.diagonals.pairing() == Pairing::None => {
-                    map.sources().for_each(|s| raise(s, own));
-                }
-                Part::Map(map) => map.sources().for_each(|s| raise(s, Pairing::Halves.noise_gain())),
-                Part::Scalar { source } | Part::Plain { source, .. } => raise(*source, own),
+            if let Part::Scalar { source } | Part::Plain { source, .. } = part {
+                raise(*source, own);
+            }
+        }
+        while let Some(map) = facts.next_if(|map| map.value == id) {
+            for (source, term) in map.sources.iter().zip(&map.noise.terms) {
+                let acting = || moments.row(id, source.value, source.in_place).unwrap_or(Row::mean(term));
+                let is_real = map.noise.pairing == Pairing::None;
+                raise(source.value, if is_real { own } else { map.noise.leak(term, &acting()) });
             }
         }
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use fhe_bytecode::{CostModel, Level, Params, ParamsSpec, Plan, plan};
 
 use super::ScheduleError;
-use crate::layout::Placed;
-use crate::schedule::ChainError;
+use crate::layout::{Part, Placed};
 use crate::schedule::noise::MapFacts;
+use crate::schedule::{ChainError, PlannedMap, PlannedParts};
 use crate::timed::Positions;
 
 /// Facts of every linear map, with plans for middling parameters.
@@ -24,10 +24,22 @@ pub(super) fn map_facts(
         let plan: Plan = plan::plan(&map.diagonals, &costs.at(&params, level), &known);
         known.extend(plan.rotations(&map.diagonals));
         let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
-        let n_numbers = placed.circuit().value(id).shape.len() * placed.layout(id).members();
-        MapFacts::new(id, map, n_numbers, &expanded)
+        MapFacts::new(id, map, placed.layout(id), &expanded)
     });
     Ok(facts.collect())
+}
+
+/// Facts of every linear map with the plans that it is evaluated with.
+pub(super) fn planned_facts(placed: &Placed, parts: &PlannedParts) -> Vec<MapFacts> {
+    let planned = |part: &'_ Part<PlannedMap>, id| match part {
+        Part::Map(PlannedMap { map, plan }) => {
+            let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
+            Some(MapFacts::new(id, map, placed.layout(id), &expanded))
+        }
+        Part::Scalar { .. } | Part::Plain { .. } => None,
+    };
+    let values = placed.circuit().ids().zip(parts);
+    values.flat_map(|(id, parts)| parts.iter().filter_map(move |part| planned(part, id))).collect()
 }
 
 fn middling_params(positions: &Positions, log_n: u32) -> Result<Params, ScheduleError> {
@@ -45,4 +57,54 @@ fn middling_params(positions: &Positions, log_n: u32) -> Result<Params, Schedule
         toy: true,
     };
     Ok(Params::new(spec)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use fhe_bytecode::{CostModel, Cpu};
+    use fhec_ir::spec::GraphSpec;
+
+    use super::*;
+    use crate::schedule::Problem;
+    use crate::{Model, Request, compile};
+
+    /// Two convolutions with a square between, for these costs: the deviation that the program states, what its own plans
+    /// give, and what the plans of middling parameters give.
+    fn errors(costs: CostModel) -> [f64; 3] {
+        let nodes = r#"(nodes: [
+            (name: "x", op: Input(4, 8, 8)),
+            (name: "c", of: ["x"], op: Conv2d(weight: Between([4, 4, 3, 3], 1, -0.4, 0.4), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+            (name: "q", of: ["c"], op: Poly(Values([3, 1], [0.1, 0.2, 1.0]))),
+            (name: "d", of: ["q"], op: Conv2d(weight: Between([4, 4, 3, 3], 3, -0.4, 0.4), stride: (2, 2), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+            (name: "o", of: ["d"], op: Output),
+        ])"#;
+        let spec: GraphSpec = ron::from_str(nodes).unwrap();
+        let model = Model::graph("network", spec.build().unwrap());
+        let request = Request { toy: true, log_n: Some(9..=9), costs, ..Request::new(model) };
+        let built = compile(&request, &mut ()).unwrap().built;
+        let (placed, schedule) = (&built.scheduled.placed, &built.scheduled.schedule);
+        let parts = placed.circuit().ids().map(|id| built.scheduled.value(id).parts.clone()).collect();
+        let [own, middling] = [planned_facts(placed, &parts), map_facts(placed, 9, &request.costs).unwrap()]
+            .map(|facts| {
+                let problem =
+                    Problem { placed, facts: &facts, stats: &built.stats, log_n: 9, n_encryptions: 1 };
+                assert!(problem.is_kept(schedule), "{} bits asked for", schedule.precision);
+                problem.worst_error(&schedule.params, &schedule.chain)
+            });
+        [schedule.worst_error, own, middling]
+    }
+
+    /// The bound was that of plans for other parameters.
+    #[test]
+    fn programs_state_the_error_of_their_own_plans() {
+        let mut n_other = 0;
+        for cpu in Cpu::ALL {
+            for key_byte_s in [0.0, 5e-11, 1e-8, 1e-6] {
+                let [stated, own, middling] = errors(CostModel { key_byte_s, ..cpu.costs() });
+                assert_eq!(stated, own);
+                n_other += usize::from(own != middling);
+            }
+        }
+        assert!(n_other > 0, "the plans are always those of middling parameters");
+    }
 }

@@ -7,9 +7,11 @@
 use fhe_bytecode::params::{ParamsError, security_cap};
 use fhe_bytecode::{CostModel, Params, ParamsSpec};
 
+use super::balance::MAX_LOCAL_BITS;
 use super::candidate::{Candidate, Digits, Outcome, Way};
 use super::towers::{Chains, TowerChoice, Towers};
 use crate::schedule::Problem;
+use crate::schedule::noise::Contribution;
 use crate::schedule::{Chain, ChainError, Schedule, Sizes};
 use crate::schedule::{LEAST_HEADROOM, WANTED_HEADROOM};
 
@@ -18,6 +20,8 @@ const SCARCITY_PREMIUM: f64 = 1.02;
 
 /// Seconds of evaluation that a byte of evaluation keys is worth: about what it takes to send and load it once.
 const KEY_BYTE_SECONDS: f64 = 1e-9;
+/// Bits by which the plans of a program may make it less precise than those that its schedule was searched with.
+const SLACK_BITS: f64 = 0.2;
 /// Most special primes.
 const MAX_SPECIAL: usize = 8;
 /// Bits by which digits may be larger than the special modulus: what they add hides in the scale of squares.
@@ -169,6 +173,32 @@ impl Problem<'_> {
         let found = self.judged(params, chain, sizes);
         let precision = (self.output_peak() / found.variance.sqrt()).log2();
         self.scheduled(found, precision, costs)
+    }
+
+    /// What a schedule is expected to do with the maps of this problem, which may be planned otherwise than those it was
+    /// found for.
+    pub(super) fn rejudged(&self, schedule: &Schedule, costs: &CostModel) -> Schedule {
+        let Schedule { params, chain, precision, headroom, .. } = schedule;
+        let contributions = self.contributions(params, &chain.levels(), &self.stats.mean);
+        Schedule {
+            precision: *precision,
+            params: params.clone(),
+            chain: chain.clone(),
+            error: contributions.iter().map(|c| c.variance(chain)).sum::<f64>().sqrt(),
+            worst_error: self.worst_error(params, chain),
+            headroom: *headroom,
+            seconds: self.seconds(params, chain, costs),
+            contributions,
+        }
+    }
+
+    /// Whether a schedule is about as precise as was asked for, and noise small enough in every value.
+    pub(super) fn is_kept(&self, schedule: &Schedule) -> bool {
+        let wanted = self.output_peak() * (SLACK_BITS - schedule.precision).exp2();
+        let local = |c: &Contribution| {
+            c.local_variance(&schedule.chain).log2() <= MAX_LOCAL_BITS + 2.0 * SLACK_BITS + 0.5
+        };
+        schedule.error <= wanted && schedule.contributions.iter().all(local)
     }
 
     fn scheduled(&self, found: Candidate, precision: f64, costs: &CostModel) -> Schedule {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fhe_bytecode::Packing;
 use fhe_bytecode::params::security_cap;
 
-use super::facts::map_facts;
+use super::facts::{map_facts, planned_facts};
 use super::given::ParamsChoice;
 use super::key_budget;
 use super::key_switching::{self, Request, ScheduleError};
@@ -16,11 +16,13 @@ use crate::layout::{self, Placed};
 use crate::lower::Circuit;
 use crate::measure::Stats;
 use crate::pipeline::{BuildError, BuildOptions, Built, LayoutChoice};
-use crate::schedule::{Problem, Schedule, Scheduled};
+use crate::schedule::{PlannedParts, Problem, Schedule, Scheduled};
 use crate::timed::Timed;
 
 /// How much more time a more precise schedule may take than the cheapest.
 const PRECISION_PREMIUM: f64 = 1.15;
+/// Times that a search is repeated because plans turn out noisier than those it was made with.
+const MOST_REPEATS: usize = 2;
 /// Channels of the widest value up to which `auto` tries one ciphertext per channel.
 const AUTO_HW_CHANNELS: usize = 32;
 
@@ -59,15 +61,15 @@ impl Front<'_> {
 
     fn build(self, packing: Packing, mut labels: Labels) -> Result<Built, BuildError> {
         let Self { stats, options, .. } = self;
-        let (placed, schedule) = self.smallest_ring(packing)?;
+        let Found { placed, plans } = self.smallest_ring(packing)?;
         labels.origin.packing = match packing {
             Packing::Hw => "hw".to_owned(),
             Packing::Packed => "packed".to_owned(),
         };
-        let (placed, schedule) = (Arc::new(placed), Arc::new(schedule));
+        let placed = Arc::new(placed);
         let mut refused: Option<BuildError> = None;
-        for parts in key_budget::plans(&placed, &schedule, &options.costs, options.memory) {
-            let scheduled = Scheduled::new(Arc::clone(&placed), Arc::clone(&schedule), &stats.extent, parts);
+        for (schedule, parts) in plans {
+            let scheduled = Scheduled::new(Arc::clone(&placed), Arc::new(schedule), &stats.extent, parts);
             scheduled.judge()?;
             let program = emit::emit(&scheduled, &options.costs, labels.clone())?;
             match key_budget::check(&program, options.memory) {
@@ -96,7 +98,7 @@ impl Front<'_> {
     }
 
     /// Layouts and schedule at the smallest ring degree that has one.
-    fn smallest_ring(self, packing: Packing) -> Result<(Placed, Schedule), BuildError> {
+    fn smallest_ring(self, packing: Packing) -> Result<Found, BuildError> {
         let (positions, options) = (self.timed.positions(), self.options);
         let fixed = options.params.fixed_log_n(positions.n_levels())?;
         let range = fixed.map_or(options.log_n.clone(), |log_n| log_n..=log_n);
@@ -141,19 +143,51 @@ impl Front<'_> {
         Ok(found.into_iter().find(affordable).expect("the cheapest one is affordable"))
     }
 
-    fn at_ring(self, packing: Packing, log_n: u32) -> Result<(Placed, Schedule), BuildError> {
+    /// The layouts and the schedule at a ring degree, with plans that keep what the schedule says. Schedules are searched with
+    /// plans for middling parameters; where those of the parameters found are noisier, the search is repeated with noise
+    /// that covers both, and at last with noise that covers every plan.
+    fn at_ring(self, packing: Packing, log_n: u32) -> Result<Found, BuildError> {
         let Self { timed, stats, options, .. } = self;
         let layouts = layout::assign(timed.circuit(), packing, 1 << (log_n - 1))?;
         let placed = Placed::new(timed, layouts)?;
         placed.judge()?;
-        let facts = map_facts(&placed, log_n, &options.costs)?;
-        let n_encryptions = options.n_encryptions;
-        let problem = Problem { placed: &placed, facts: &facts, stats, log_n, n_encryptions };
-        let schedule = match (&options.params, options.params.given(&problem, options.insecure)?) {
+        let mut facts = map_facts(&placed, log_n, &options.costs)?;
+        for repeat in 0.. {
+            let n_encryptions = options.n_encryptions;
+            let of_facts = Problem { placed: &placed, facts: &facts, stats, log_n, n_encryptions };
+            let schedule = self.searched(of_facts)?;
+            let plans = key_budget::plans(&placed, &schedule, &options.costs, options.memory);
+            let of_plans: Vec<_> = plans.iter().map(|parts| planned_facts(&placed, parts)).collect();
+            let rejudged = |facts: &Vec<_>| Problem { facts, ..of_facts }.rejudged(&schedule, &options.costs);
+            let judged: Vec<Schedule> = of_plans.iter().map(rejudged).collect();
+            let is_free = options.params == ParamsChoice::Search;
+            let is_kept = judged.iter().all(|schedule| of_facts.is_kept(schedule));
+            if is_kept || !is_free || repeat == MOST_REPEATS {
+                return Ok(Found { plans: judged.into_iter().zip(plans).collect(), placed });
+            }
+            for other in &of_plans {
+                facts = facts.into_iter().zip(other).map(|(facts, other)| facts.covering(other)).collect();
+            }
+            if repeat + 1 == MOST_REPEATS {
+                let maps = placed.maps().map(|(_, map)| map);
+                facts = facts.into_iter().zip(maps).map(|(f, map)| f.under_any_plan(map)).collect();
+            }
+        }
+        unreachable!("repeats end")
+    }
+
+    fn searched(self, problem: Problem<'_>) -> Result<Schedule, BuildError> {
+        let options = self.options;
+        Ok(match (&options.params, options.params.given(&problem, options.insecure)?) {
             (ParamsChoice::Like(like), _) => like::schedule(problem, like, &options.costs)?,
             (_, Some((spec, sizes))) => key_switching::schedule_with(problem, spec, &sizes, &options.costs)?,
             (_, None) => self.most_precise(problem)?,
-        };
-        Ok((placed, schedule))
+        })
     }
+}
+
+/// A circuit in slots with its schedule, for every way to plan its maps.
+struct Found {
+    placed: Placed,
+    plans: Vec<(Schedule, PlannedParts)>,
 }

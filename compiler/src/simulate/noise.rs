@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fhe_bytecode::clear::{ClearProgram, Event, Hook, InputError};
 use fhe_bytecode::noise::{LinearNoise, NoiseModel, OperandNoise, Row};
-use fhe_bytecode::{CheckedProgram, CtId, Kind, MapId, Pairing, Scale};
+use fhe_bytecode::{CheckedProgram, CtId, Kind, LinearMap, MapId, Pairing, Scale};
 use fhec_ir::spec::Uniform;
 
 /// Noise of one instruction, in units of the values.
@@ -34,7 +34,8 @@ impl InstructionNoise {
         let mut sizes = MeanSquares::new(program, samples.len());
         samples.iter().try_for_each(|sample| clear.run(sample, &mut sizes).map(|_| ()))?;
         let model = NoiseModel::new(program.params());
-        let leaks = leaks(program);
+        let maps: Vec<LinearNoise> = program.spec().maps.iter().zip(0..).map(of_map(program)).collect();
+        let leaks = leaks(program, &maps);
         // Each of several inputs may be encrypted by itself.
         let n_encryptions = program.spec().input.ports.len().max(1);
         // What is in the registers while the instructions are replayed.
@@ -57,7 +58,8 @@ impl InstructionNoise {
                 Kind::Map(map) => {
                     let squares: Vec<&[Vec<f64>]> = sources.iter().map(|s| sizes.slots(s.index)).collect();
                     let rows = clear.rows(map, &squares);
-                    by_slot = linear(program, &model, map, fact, &sources, &rows, leaks[index]);
+                    by_slot =
+                        linear(program, &model, &maps[map.index()], fact, &sources, &rows, leaks[index]);
                     0.0
                 }
                 Kind::PlainSum(_) => model.encode(program.layout(fact.layout).period()) / scale.powi(2),
@@ -104,20 +106,26 @@ struct Held {
     size: f64,
 }
 
+/// The noise of a map under its plan.
+fn of_map(program: &CheckedProgram) -> impl Fn((&LinearMap, u32)) -> LinearNoise {
+    |(map, id)| {
+        let checked = program.map(MapId(id));
+        LinearNoise::new(&checked.diagonals, &checked.plan, program.layout(map.output))
+    }
+}
+
 /// Deviation of what a linear map adds to every slot, in units of the values, where its numbers are computed from these rows.
 fn linear(
     program: &CheckedProgram,
     model: &NoiseModel,
-    map: MapId,
+    noise: &LinearNoise,
     fact: &fhe_bytecode::check::Fact,
     sources: &[Held],
     rows: &[Vec<Row>],
     leak: f64,
 ) -> Vec<Vec<f64>> {
-    let checked = program.map(map);
     let output = program.layout(fact.layout);
     let n_numbers = output.shape().len() * output.members();
-    let noise = LinearNoise::new(&checked.diagonals, &checked.plan, n_numbers);
     let deviation = |number: usize| {
         let operand = |(held, rows): (&Held, &Vec<Row>)| {
             let unit = held.scale.value().powi(2);
@@ -126,14 +134,14 @@ fn linear(
             OperandNoise { noise: 0.0, message: held.size * unit, weight_scale, row }
         };
         let operands: Vec<OperandNoise> = sources.iter().zip(rows).map(operand).collect();
-        (model.linear(&operands, fact.level, &noise) * leak).sqrt() / fact.scale.value()
+        (model.linear(&operands, fact.level, noise) * leak).sqrt() / fact.scale.value()
     };
     output.scatter(&(0..n_numbers).map(deviation).collect::<Vec<f64>>())
 }
 
 /// Factor on the variance of what every instruction adds: slots here are real, but complex diagonals let the imaginary part
 /// of the noise into the results as well.
-fn leaks(program: &CheckedProgram) -> Vec<f64> {
+fn leaks(program: &CheckedProgram, maps: &[LinearNoise]) -> Vec<f64> {
     let instructions = &program.spec().instructions;
     let mut leaks = vec![1.0; instructions.len()];
     // The largest factor that the readers of a register have.
@@ -142,14 +150,17 @@ fn leaks(program: &CheckedProgram) -> Vec<f64> {
         if let Some(dst) = instruction.op.dst() {
             leaks[index] = dst.iter().filter_map(|register| read.remove(&register)).fold(1.0, f64::max);
         }
-        let pairing = match instruction.op.kind() {
-            Kind::Map(map) => program.map(map).diagonals.pairing(),
-            _ => Pairing::None,
+        let paired = match instruction.op.kind() {
+            Kind::Map(map) => Some(&maps[map.index()]).filter(|noise| noise.pairing != Pairing::None),
+            _ => None,
         };
-        let factor = if pairing == Pairing::None { leaks[index] } else { pairing.noise_gain() };
-        for register in instruction.op.sources().iter().flat_map(|range| range.iter()) {
-            let largest = read.entry(register).or_insert(1.0);
-            *largest = largest.max(factor);
+        for (term, range) in instruction.op.sources().iter().enumerate() {
+            let mean = |noise: &LinearNoise| noise.leak(&noise.terms[term], &Row::mean(&noise.terms[term]));
+            let factor = paired.map_or(leaks[index], mean);
+            for register in range.iter() {
+                let largest = read.entry(register).or_insert(1.0);
+                *largest = largest.max(factor);
+            }
         }
     }
     leaks

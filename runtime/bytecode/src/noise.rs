@@ -13,7 +13,7 @@ mod linear;
 
 use crate::params::{Level, Params, TowerIdx};
 
-pub use linear::{LinearNoise, OperandNoise, Row, TermNoise};
+pub use linear::{Leak, LinearNoise, OperandNoise, Row, TermNoise};
 
 /// Variance of one coefficient of a fresh error.
 pub const ERROR_VARIANCE: f64 = 10.5;
@@ -226,8 +226,13 @@ mod tests {
     #[test]
     fn rows_have_the_noise_of_what_they_read() {
         let model = model(15, 10, 2, 4);
-        let term =
-            TermNoise { weight_energy: 100.0, rotated_energy: 50.0, encoded_slots: 4.0, products: 4.0 };
+        let term = TermNoise {
+            weight_energy: 100.0,
+            rotated_energy: 50.0,
+            encoded_slots: 4.0,
+            products: 4.0,
+            ..TermNoise::default()
+        };
         let map = LinearNoise { terms: vec![term], ..LinearNoise::default() };
         let added = |message: f64, row: Row| {
             let operand = OperandNoise { noise: 0.0, message, weight_scale: 1.0, row };

@@ -55,12 +55,26 @@ pub(crate) fn try_compile(
     calibration: Option<&[Vec<f64>]>,
     rings: Rings,
 ) -> Result<Tried, Refusal> {
-    let request = Request {
+    try_compile_with(bytes, calibration, rings, |_| ())
+}
+
+/// The same with changes to what is asked for.
+///
+/// # Errors
+/// The refusal.
+pub(crate) fn try_compile_with(
+    bytes: Vec<u8>,
+    calibration: Option<&[Vec<f64>]>,
+    rings: Rings,
+    change: impl FnOnce(&mut Request),
+) -> Result<Tried, Refusal> {
+    let mut request = Request {
         calibration: calibration.map_or(Calibration::MadeUp, |inputs| Calibration::Inputs(inputs.to_vec())),
         toy: rings == Rings::Toy,
         log_n: rings.log_n(),
         ..Request::new(Model::onnx(NAME, bytes.clone()))
     };
+    change(&mut request);
     match compile(&request, &mut ()) {
         Ok(compiled) => {
             let imported = import_bytes(bytes, &ImportOptions::default()).unwrap();

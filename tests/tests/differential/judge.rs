@@ -1,13 +1,14 @@
 //! One network: built, evaluated under encryption inside and outside its range, compared.
 
 use fhe_bytecode::clear::ClearProgram;
+use fhec::Request;
 use fhec::levels::Original as _;
 use fhec::simulate::disturbed;
 use fhec_ir::{MemberIdx, evaluate};
 use fhec_oracle::Oracle;
 use fhec_tests::differential::Drawn;
 
-use crate::compile::{Refusal, Rings, try_compile};
+use crate::compile::{Refusal, Rings, try_compile_with};
 use crate::encrypted::Encrypted;
 
 /// What single precision may lose of the largest score.
@@ -76,8 +77,13 @@ pub(crate) enum Verdict {
 
 /// Builds a network and evaluates it.
 pub(crate) fn judge(drawn: &Drawn, rings: Rings) -> Verdict {
+    judge_with(drawn, rings, |_| ())
+}
+
+/// The same with changes to what is asked for.
+pub(crate) fn judge_with(drawn: &Drawn, rings: Rings, change: impl FnOnce(&mut Request)) -> Verdict {
     let bytes = drawn.network.to_onnx();
-    let tried = match try_compile(bytes.clone(), drawn.calibration.as_deref(), rings) {
+    let tried = match try_compile_with(bytes.clone(), drawn.calibration.as_deref(), rings, change) {
         Ok(tried) => tried,
         Err(refusal) => return Verdict::Refused(refusal),
     };

@@ -189,7 +189,10 @@ impl Diagonals {
             Pairing::None => Ok(plain),
             // Many terms of one slot have one rotation, and it has no other half.
             Pairing::Halves if plain.input_period.min(output.period()) < 2 => Ok(plain),
-            pairing => Self::build(terms, output, pairing, constants),
+            pairing => {
+                let paired = Self::build(terms, output, pairing, constants)?;
+                Ok(if paired.is_uneven(output) { plain } else { paired })
+            }
         }
     }
 
@@ -283,6 +286,16 @@ impl Diagonals {
                 term.write((diagonal.sum, input, diagonal.rotation), imaginary, shift, out);
             }
         }
+    }
+
+    /// Adds the squares of a diagonal made of pieces to those of its sum, real and imaginary parts; says whether it is one.
+    pub(super) fn add_squares(&self, id: DiagonalId, parts: &mut [Vec<Vec<f64>>; 2], sum: usize) -> bool {
+        let origin = &self.origins[id.index()];
+        let TermSource::Sparse(term) = &self.sources[origin.term as usize] else { return false };
+        for (imaginary, squares) in [false, true].into_iter().zip(parts) {
+            term.add(origin.pieces.clone(), imaginary, 0, &mut squares[sum], |weight| weight * weight);
+        }
+        true
     }
 
     /// What the vector of a diagonal depends on.

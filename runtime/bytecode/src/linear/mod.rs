@@ -17,6 +17,7 @@ mod diagonals;
 mod free_rows;
 mod pairing;
 mod rotations;
+mod shares;
 mod sparse;
 mod taps;
 mod walk;
@@ -31,6 +32,7 @@ pub(crate) use diagonals::Frame;
 pub use diagonals::{Diagonal, DiagonalId, Diagonals, PlaintextKey};
 pub use pairing::Pairing;
 pub(crate) use rotations::distinct_rotations;
+pub use shares::Share;
 pub use sparse::Mask;
 pub use taps::{Geometry, ResolvedOp, Tap, valid_range};
 

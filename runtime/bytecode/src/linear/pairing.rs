@@ -54,12 +54,6 @@ impl Pairing {
         let scale = result.over(source);
         if self == Pairing::None { scale } else { scale.halved() }
     }
-
-    /// Factor on the variance that noise of the inputs brings into an output, relative to the energy of the
-    /// diagonals per output: complex weights let the imaginary part of the noise in as well.
-    pub fn noise_gain(self) -> f64 {
-        if self == Pairing::None { 1.0 } else { 2.0 }
-    }
 }
 
 /// Where the product of an output slot and an input slot is computed.

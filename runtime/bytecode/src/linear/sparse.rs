@@ -84,13 +84,25 @@ impl SparseTerm {
 
     /// Adds the real or imaginary pieces to `out` (one period), moved right by `shift`.
     pub(super) fn write(&self, pieces: std::ops::Range<u32>, imaginary: bool, shift: usize, out: &mut [f64]) {
+        self.add(pieces, imaginary, shift, out, |weight| weight);
+    }
+
+    /// The same with a function of the weights.
+    pub(super) fn add(
+        &self,
+        pieces: std::ops::Range<u32>,
+        imaginary: bool,
+        shift: usize,
+        out: &mut [f64],
+        f: impl Fn(f64) -> f64,
+    ) {
         let wrap = out.len() - 1;
         let pieces = &self.pieces[pieces.start as usize..pieces.end as usize];
         for piece in pieces.iter().filter(|piece| piece.mask.imaginary == imaginary) {
             let mut weight = piece.weight as usize;
             let mut slot = piece.mask.slot as usize + shift;
             for _ in 0..=piece.mask.last_member {
-                let value = self.values[weight];
+                let value = f(self.values[weight]);
                 let mut row = slot;
                 for _ in 0..=piece.mask.last_row {
                     let mut column = row;

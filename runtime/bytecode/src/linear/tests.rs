@@ -179,6 +179,43 @@ fn pairing_is_chosen_where_it_saves_more_than_it_costs() {
     check(&shared, Packing::Hw, Pairing::None);
 }
 
+/// The imaginary part of the noise meets the weights of the other row.
+#[test]
+fn rows_of_very_unequal_weights_share_no_complex_sum() {
+    let best = |packing: Packing, small: f32| {
+        let mut constants = Constants::default();
+        let weights = (0..4 * 4 * 9).map(|i| if i < 2 * 36 { 1.0 + i as f32 } else { small }).collect();
+        let weight = constants.push(Tensor::dense(vec![4, 4, 3, 3], weights));
+        let op = LinearOp::Conv2d { weight, stride: [1; 2], pads: [1; 2], dilation: [1; 2], groups: 1 };
+        // The odd channels are the small ones where neighbours share a sum.
+        let layout = Layout::fresh(packing, Shape::new(4, 8, 8), 1, 256).unwrap();
+        Diagonals::best(&[Operand { op: &op, input: &layout }], &layout, &constants).unwrap()
+    };
+    assert_eq!(best(Packing::Packed, 1.0).pairing(), Pairing::Halves);
+    assert_eq!(best(Packing::Packed, 1e-3).pairing(), Pairing::None);
+    assert_eq!(best(Packing::Packed, 0.0).pairing(), Pairing::None);
+    // Neighbours are alike.
+    assert_eq!(best(Packing::Hw, 1e-3).pairing(), Pairing::Outputs);
+}
+
+#[test]
+fn shares_are_the_weights_of_both_parts() {
+    let mut constants = Constants::default();
+    let weight = constants.push(Tensor::dense(vec![2, 1, 1, 1], vec![3.0, 0.5]));
+    let op = LinearOp::Conv2d { weight, stride: [1; 2], pads: [0; 2], dilation: [1; 2], groups: 1 };
+    let input = Layout::fresh(Packing::Hw, Shape::new(1, 4, 4), 1, 64).unwrap();
+    let output = Layout::fresh(Packing::Hw, Shape::new(2, 4, 4), 1, 64).unwrap();
+    let build = |pairing| {
+        Diagonals::build(&[Operand { op: &op, input: &input }], &output, pairing, &constants).unwrap()
+    };
+    let first_and_last = |pairing| {
+        let shares = build(pairing).shares(&output).remove(0);
+        [shares[0], shares[31]].map(|share| [share.own, share.other])
+    };
+    assert_eq!(first_and_last(Pairing::None), [[9.0, 0.0], [0.25, 0.0]]);
+    assert_eq!(first_and_last(Pairing::Outputs), [[9.0, 0.25], [0.25, 9.0]]);
+}
+
 #[test]
 fn equal_weights_under_equal_masks_share_a_plaintext() {
     let mut constants = Constants::default();

@@ -6,7 +6,8 @@
 //! result; the first two depend on what the number is computed from, its [`Row`].
 
 use super::{NoiseModel, REAL_ENCODING};
-use crate::linear::{Diagonals, Pairing};
+use crate::layout::Layout;
+use crate::linear::{Diagonals, Pairing, Share};
 use crate::params::Level;
 use crate::plan::ExpandedPlan;
 
@@ -35,6 +36,35 @@ pub struct TermNoise {
     pub encoded_slots: f64,
     /// Products with slots of the operand that end in a number of the result, those with a weight of zero included.
     pub products: f64,
+    /// What complex sums let in.
+    pub leak: Leak,
+}
+
+/// How many times the weights of a number those may be that it shares a complex sum with, in squares: what is beyond that is
+/// counted whole.
+const RATIOS: [f64; 8] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0];
+
+/// Bounds on the squared weights that a number shares a complex sum with, from its own: times each of some ratios, and what
+/// may be beyond that.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Leak {
+    beyond: [f64; RATIOS.len()],
+}
+
+impl Leak {
+    fn new(shares: &[Share]) -> Self {
+        let beyond = |ratio: f64| shares.iter().map(|s| s.other - ratio * s.own).fold(0.0, f64::max);
+        Self { beyond: RATIOS.map(beyond) }
+    }
+
+    /// The least of the bounds. Every one is linear, so it holds for means over rows as well.
+    fn of(&self, own: f64) -> f64 {
+        RATIOS
+            .iter()
+            .zip(&self.beyond)
+            .map(|(ratio, beyond)| ratio * own + beyond)
+            .fold(f64::INFINITY, f64::min)
+    }
 }
 
 /// What a number of the result is computed from in one term, or the mean over such rows.
@@ -77,8 +107,9 @@ pub struct OperandNoise {
 }
 
 impl LinearNoise {
-    /// The facts of a map to so many numbers. Gaps and spare slots have no weights, so energy belongs to the numbers alone.
-    pub fn new(diagonals: &Diagonals, plan: &ExpandedPlan, n_numbers: usize) -> Self {
+    /// The facts of a map to a layout. Gaps and spare slots have no weights, so energy belongs to the numbers alone.
+    pub fn new(diagonals: &Diagonals, plan: &ExpandedPlan, output: &Layout) -> Self {
+        let n_numbers = output.shape().len() * output.members();
         let n_sums = diagonals.n_sums().max(1) as f64;
         let period = diagonals.period() as f64;
         let per_number = period / n_numbers.max(1) as f64;
@@ -86,6 +117,10 @@ impl LinearNoise {
         let halves = if plan.pairing == Pairing::Halves { 2.0 } else { 1.0 };
         let products = (plan.folds.len() as f64).exp2() * halves;
         let mut terms = vec![TermNoise::default(); diagonals.n_terms()];
+        if plan.pairing != Pairing::None {
+            let shares = diagonals.shares(output);
+            terms.iter_mut().zip(&shares).for_each(|(term, shares)| term.leak = Leak::new(shares));
+        }
         let mut n_giants = 0;
         for group in &plan.groups {
             n_giants += usize::from(!group.giant.is_zero());
@@ -139,16 +174,52 @@ impl LinearNoise {
         self.copies() * self.sum_gain() * term.encoded_slots * REAL_ENCODING * row.message(term, mean)
     }
 
-    /// What noise of the operand becomes: complex weights let the imaginary part of the noise in as well.
-    pub fn carried(&self, row: &Row) -> f64 {
-        self.pairing.noise_gain() * row.weight_energy
+    /// What noise of the operand becomes: complex weights let the imaginary part of the noise in as well, by the weights of
+    /// those that the row shares a sum with.
+    pub fn carried(&self, term: &TermNoise, row: &Row) -> f64 {
+        match self.pairing {
+            Pairing::None => row.weight_energy,
+            Pairing::Outputs | Pairing::Halves => row.weight_energy + term.leak.of(row.weight_energy),
+        }
     }
 
-    /// What the keys of hoisted rotations add: over the square of the operand's scale. Every row of a term has the same share
-    /// of its weights on rotated inputs.
+    /// Factor on what noise of the operand becomes, over what its real part alone becomes.
+    pub fn leak(&self, term: &TermNoise, row: &Row) -> f64 {
+        let real = row.weight_energy;
+        // Where nothing is read nothing is carried.
+        if real > 0.0 { self.carried(term, row) / real } else { 1.0 }
+    }
+
+    /// What the keys of hoisted rotations add: over the square of the operand's scale. All weights of a row may be on rotated
+    /// inputs, whatever their share in the map.
     pub fn hoisted(&self, term: &TermNoise, row: &Row, model: &NoiseModel, level: Level) -> f64 {
-        let share = if term.weight_energy > 0.0 { term.rotated_energy / term.weight_energy } else { 0.0 };
-        self.carried(row) * share * model.key_switch_product(level)
+        match term.rotated_energy > 0.0 {
+            true => self.carried(term, row) * model.key_switch_product(level),
+            false => 0.0,
+        }
+    }
+
+    /// The noisier of two ways to evaluate a map, part by part.
+    #[must_use]
+    pub fn worse(&self, other: &Self) -> Self {
+        let term = |(a, b): (&TermNoise, &TermNoise)| TermNoise {
+            rotated_energy: a.rotated_energy.max(b.rotated_energy),
+            encoded_slots: a.encoded_slots.max(b.encoded_slots),
+            ..*a
+        };
+        Self {
+            terms: self.terms.iter().zip(&other.terms).map(term).collect(),
+            n_giants: self.n_giants.max(other.n_giants),
+            ..*self
+        }
+    }
+
+    /// As noisy as any plan could make it: every rotation is one of the operand and one of a sum.
+    #[must_use]
+    pub fn under_any_plan(&self, diagonals: &Diagonals) -> Self {
+        let n_giants = diagonals.list().len() as f64 / diagonals.n_sums().max(1) as f64;
+        let term = |term: &TermNoise| TermNoise { rotated_energy: term.weight_energy, ..*term };
+        self.worse(&Self { terms: self.terms.iter().map(term).collect(), n_giants, ..*self })
     }
 
     /// What happens to the sums adds: over the square of the result's scale.
@@ -168,7 +239,7 @@ impl NoiseModel {
             let weight = weight_scale * weight_scale;
             let noisy = Row { squares: row.reads * noise, ..*row };
             let rounding = map.rounding(term, row, *message) + map.rounding(term, &noisy, *noise);
-            rounding + (noise * map.carried(row) + map.hoisted(term, row, self, level)) * weight
+            rounding + (noise * map.carried(term, row) + map.hoisted(term, row, self, level)) * weight
         };
         operands.iter().zip(&map.terms).map(added).sum::<f64>() + map.summed(self, level)
     }

@@ -125,15 +125,36 @@ fn noise_facts_follow_the_plan() {
     let diagonals =
         Diagonals::build(&[Operand { op: &op, input: &layout }], &layout, Pairing::None, &constants).unwrap();
     // One ciphertext of 128 numbers, two input channels behind each.
-    let noise = |plan: Plan| LinearNoise::new(&diagonals, &plan.expand(&diagonals).unwrap(), 128);
+    let noise = |plan: Plan| LinearNoise::new(&diagonals, &plan.expand(&diagonals).unwrap(), &layout);
     let babies = noise(Plan::trivial(&diagonals));
-    let term =
-        TermNoise { weight_energy: 0.3125, rotated_energy: 0.0625, encoded_slots: 256.0, products: 2.0 };
+    let term = TermNoise {
+        weight_energy: 0.3125,
+        rotated_energy: 0.0625,
+        encoded_slots: 256.0,
+        products: 2.0,
+        ..TermNoise::default()
+    };
     assert_eq!((babies.terms[0], babies.n_giants, babies.n_folds), (term, 0.0, 0));
     let splits =
         distinct_rotations(&diagonals).into_iter().map(|rotation| Split { rotation, baby: Rotation::ZERO });
     let giants = noise(Plan { splits: splits.collect() });
     assert_eq!((giants.terms[0].rotated_energy, giants.n_giants), (0.0, 1.0));
+}
+
+#[test]
+fn no_plan_is_noisier_than_any_plan() {
+    let (op, constants) = conv(4, 4, 1);
+    let layout = Layout::fresh(Packing::Packed, Shape::new(4, 8, 8), 1, 256).unwrap();
+    let operands = [Operand { op: &op, input: &layout }];
+    for pairing in [Pairing::None, Pairing::Halves] {
+        let diagonals = Diagonals::build(&operands, &layout, pairing, &constants).unwrap();
+        let noise = |plan: &Plan| LinearNoise::new(&diagonals, &plan.expand(&diagonals).unwrap(), &layout);
+        let any = noise(&Plan::trivial(&diagonals)).under_any_plan(&diagonals);
+        let found = plan(&diagonals, &costs(5), &BTreeSet::new());
+        for plan in random_plans(&diagonals).into_iter().chain([found]) {
+            assert_eq!(any.worse(&noise(&plan)), any);
+        }
+    }
 }
 
 #[test]

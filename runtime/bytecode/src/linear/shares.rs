@@ -1,0 +1,92 @@
+//! What the two parts of a complex sum have of each other.
+//!
+//! Inputs are real, their noise is not. In a complex sum the imaginary part of the noise meets the weights of the other part,
+//! so that a number takes noise by the weights of whom it shares a sum with. Where those are like its own that is as much
+//! again; beside weights a thousand times its own it would be nothing but noise.
+
+use super::diagonals::{DiagonalId, Diagonals};
+use super::pairing::Pairing;
+use crate::layout::Layout;
+use crate::rotation::Rotation;
+
+/// How many times the squared weights of a number may be those that it shares a sum with.
+const MOST_UNEQUAL: f64 = 16384.0;
+
+/// Sums of squared weights behind a number of a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Share {
+    /// Its own weights.
+    pub own: f64,
+    /// Those that meet the imaginary part of the noise.
+    pub other: f64,
+}
+
+/// Squares of all diagonals of a term, slot by slot of every sum.
+struct Squares {
+    parts: [Vec<Vec<f64>>; 2],
+}
+
+impl Diagonals {
+    /// The shares of every number of the result, term by term.
+    pub fn shares(&self, output: &Layout) -> Vec<Vec<Share>> {
+        let (period, shape) = (self.period(), output.shape());
+        let half = self.half().map_or(0, |half| half.left(period));
+        let share = |squares: &Squares, (ct, first): (usize, usize)| {
+            let mut share = Share::default();
+            for slot in (first & (output.period() - 1)..period).step_by(output.period()) {
+                let at = |part: usize, sum: usize, slot: usize| squares.parts[part][sum][slot & (period - 1)];
+                let [own, other] = match self.pairing() {
+                    Pairing::None => [at(0, ct, slot), 0.0],
+                    Pairing::Outputs => [ct % 2, 1 - ct % 2].map(|part| at(part, ct / 2, slot)),
+                    Pairing::Halves => [0, 1].map(|part| at(part, ct, slot) + at(1 - part, ct, slot + half)),
+                };
+                share.own += own;
+                share.other += other;
+            }
+            share
+        };
+        let of_term = |term: usize| {
+            let squares = self.squares(term);
+            let mut shares = Vec::with_capacity(output.members() * shape.len());
+            for member in 0..output.members() {
+                for channel in 0..shape.channels as usize {
+                    for y in 0..shape.height as usize {
+                        let place = |x: usize| output.slot(member, channel, y, x);
+                        shares.extend((0..shape.width as usize).map(|x| share(&squares, place(x))));
+                    }
+                }
+            }
+            shares
+        };
+        (0..self.n_terms()).map(of_term).collect()
+    }
+
+    /// Whether a number shares a sum with one of so much larger weights that little more than its noise would be left.
+    pub(super) fn is_uneven(&self, output: &Layout) -> bool {
+        let shares = self.shares(output);
+        let n_numbers = shares.first().map_or(0, Vec::len);
+        (0..n_numbers).any(|number| {
+            let sum = |of: fn(&Share) -> f64| shares.iter().map(|term| of(&term[number])).sum::<f64>();
+            sum(|share| share.other) > MOST_UNEQUAL * sum(|share| share.own)
+        })
+    }
+
+    fn squares(&self, term: usize) -> Squares {
+        let period = self.period();
+        let zeros = || vec![vec![0.0; period]; self.n_sums()];
+        let mut parts = [zeros(), zeros()];
+        let (mut re, mut im) = (vec![0.0; period], vec![0.0; period]);
+        let ids = (0..self.list().len() as u32).map(DiagonalId).filter(|id| self.term(*id) == term);
+        for id in ids {
+            let sum = self.list()[id.index()].sum as usize;
+            if self.add_squares(id, &mut parts, sum) {
+                continue;
+            }
+            self.write(id, Rotation::ZERO, &mut re, &mut im);
+            for (squares, numbers) in parts.iter_mut().zip([&re, &im]) {
+                squares[sum].iter_mut().zip(numbers).for_each(|(square, x)| *square += x * x);
+            }
+        }
+        Squares { parts }
+    }
+}
