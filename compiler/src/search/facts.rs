@@ -61,50 +61,56 @@ fn middling_params(positions: &Positions, log_n: u32) -> Result<Params, Schedule
 
 #[cfg(test)]
 mod tests {
-    use fhe_bytecode::{CostModel, Cpu};
+    use fhe_bytecode::Memory;
     use fhec_ir::spec::GraphSpec;
 
     use super::*;
+    use crate::pipeline::Built;
     use crate::schedule::Problem;
-    use crate::{Model, Request, compile};
+    use crate::{CompileError, Model, Request, compile};
 
-    /// Two convolutions with a square between, for these costs: the deviation that the program states, what its own plans
-    /// give, and what the plans of middling parameters give.
-    fn errors(costs: CostModel) -> [f64; 3] {
+    const LOG_N: u32 = 11;
+
+    /// Two convolutions with a square between, within a memory.
+    fn built(memory: u64) -> Result<Built, CompileError> {
         let nodes = r#"(nodes: [
-            (name: "x", op: Input(4, 8, 8)),
-            (name: "c", of: ["x"], op: Conv2d(weight: Between([4, 4, 3, 3], 1, -0.4, 0.4), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+            (name: "x", op: Input(8, 8, 8)),
+            (name: "c", of: ["x"], op: Conv2d(weight: Between([8, 8, 3, 3], 1, -0.4, 0.4), pads: (top: 1, left: 1, bottom: 1, right: 1))),
             (name: "q", of: ["c"], op: Poly(Values([3, 1], [0.1, 0.2, 1.0]))),
-            (name: "d", of: ["q"], op: Conv2d(weight: Between([4, 4, 3, 3], 3, -0.4, 0.4), stride: (2, 2), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+            (name: "d", of: ["q"], op: Conv2d(weight: Between([8, 8, 3, 3], 3, -0.4, 0.4), stride: (2, 2), pads: (top: 1, left: 1, bottom: 1, right: 1))),
             (name: "o", of: ["d"], op: Output),
         ])"#;
         let spec: GraphSpec = ron::from_str(nodes).unwrap();
         let model = Model::graph("network", spec.build().unwrap());
-        let request = Request { toy: true, log_n: Some(9..=9), costs, ..Request::new(model) };
-        let built = compile(&request, &mut ()).unwrap().built;
+        let request = Request { toy: true, log_n: Some(LOG_N..=LOG_N), memory, ..Request::new(model) };
+        Ok(compile(&request, &mut ())?.built)
+    }
+
+    /// The deviation that a program states, what its own plans give, and what the plans of middling parameters give.
+    fn errors(built: &Built) -> [f64; 3] {
         let (placed, schedule) = (&built.scheduled.placed, &built.scheduled.schedule);
         let parts = placed.circuit().ids().map(|id| built.scheduled.value(id).parts.clone()).collect();
-        let [own, middling] = [planned_facts(placed, &parts), map_facts(placed, 9, &request.costs).unwrap()]
-            .map(|facts| {
-                let problem =
-                    Problem { placed, facts: &facts, stats: &built.stats, log_n: 9, n_encryptions: 1 };
-                assert!(problem.is_kept(schedule), "{} bits asked for", schedule.precision);
-                problem.worst_error(&schedule.params, &schedule.chain)
-            });
+        let middling = map_facts(placed, LOG_N, &CostModel::default()).unwrap();
+        let [own, middling] = [planned_facts(placed, &parts), middling].map(|facts| {
+            let problem =
+                Problem { placed, facts: &facts, stats: &built.stats, log_n: LOG_N, n_encryptions: 1 };
+            assert!(problem.is_kept(schedule), "{} bits asked for", schedule.precision);
+            problem.worst_error(&schedule.params, &schedule.chain)
+        });
         [schedule.worst_error, own, middling]
     }
 
-    /// The bound was that of plans for other parameters.
+    /// Little memory means few keys and other plans. The bound was that of the plans for middling parameters.
     #[test]
     fn programs_state_the_error_of_their_own_plans() {
-        let mut n_other = 0;
-        for cpu in Cpu::ALL {
-            for key_byte_s in [0.0, 5e-11, 1e-8, 1e-6] {
-                let [stated, own, middling] = errors(CostModel { key_byte_s, ..cpu.costs() });
-                assert_eq!(stated, own);
-                n_other += usize::from(own != middling);
-            }
-        }
-        assert!(n_other > 0, "the plans are always those of middling parameters");
+        let needed = Memory::of(&built(u64::MAX).unwrap().program).needed();
+        let within = |tenths: u64| built(needed * tenths / 10).ok();
+        let built: Vec<Built> = (4..=11).filter_map(within).collect();
+        let errors: Vec<[f64; 3]> = built.iter().map(errors).collect();
+        assert!(errors.iter().all(|[stated, own, _]| stated == own), "{errors:?}");
+        assert!(
+            errors.iter().any(|[_, own, middling]| own != middling),
+            "no plan is another one: {errors:?}"
+        );
     }
 }

@@ -152,7 +152,9 @@ fn no_plan_is_noisier_than_any_plan() {
         let any = noise(&Plan::trivial(&diagonals)).under_any_plan(&diagonals);
         let found = plan(&diagonals, &costs(5), &BTreeSet::new());
         for plan in random_plans(&diagonals).into_iter().chain([found]) {
-            assert_eq!(any.worse(&noise(&plan)), any);
+            let (worse, [a, b]) = (noise(&plan), [&any, &noise(&plan)].map(|noise| noise.terms[0]));
+            assert!(worse.n_giants <= any.n_giants && b.encoded_slots <= a.encoded_slots);
+            assert!(b.rotated_energy <= a.rotated_energy * (1.0 + 1e-9));
         }
     }
 }
