@@ -173,6 +173,7 @@ fn four_diagonals(
         rotated_energy: energy[1] + energy[3],
         encoded_slots: 4.0 * context.slots() as f64,
         products: 4.0,
+        ..TermNoise::default()
     };
     let map = LinearNoise { terms: vec![term], n_giants: 1.0, ..LinearNoise::default() };
     (plan, FourDiagonals { context, diagonals, scale }, map)
