@@ -22,7 +22,7 @@ use fhe_bytecode::{Derived, Layout, LayoutError, Packing, Shape};
 use crate::lower::{Circuit, CircuitOp, Conv, Map, ValueId};
 
 pub(crate) use place::MOST_EXACT;
-pub use place::{Part, Placed, PlacedMap, PlacedTerm, PlacedValue};
+pub use place::{Acting, Part, Placed, PlacedMap, PlacedTerm, PlacedValue};
 pub(crate) use text::{end_lines, map_line, part_line};
 
 /// The layout of every value. With clustered weights, `hw` layouts keep rows free so that kernel rows share plaintexts.

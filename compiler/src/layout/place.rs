@@ -53,6 +53,14 @@ pub struct PlacedTerm {
     pub op: LinearOp,
 }
 
+impl PlacedTerm {
+    /// Whether every number of the result comes from one number of the operand, the one at its place.
+    #[must_use]
+    pub fn in_place(&self) -> bool {
+        matches!(self.op, LinearOp::Pick { .. })
+    }
+}
+
 impl PlacedMap {
     /// The operands, with repetitions.
     pub fn sources(&self) -> impl Iterator<Item = ValueId> {
@@ -99,12 +107,25 @@ struct Terms {
     terms: Vec<PlacedTerm>,
 }
 
+/// The squared weights of the numbers that results depend on, in a summand of a value; nothing where nothing does.
+pub trait Acting: Sync {
+    /// Those of the summand from `source`, each of whose numbers goes to the one at its place if it is `in_place`.
+    fn weights(&self, value: ValueId, source: ValueId, in_place: bool) -> Option<f64>;
+}
+
 impl Terms {
-    fn placed(self, layouts: &[Layout], constants: &Constants) -> Result<PlacedMap, LinearError> {
+    fn placed(
+        self,
+        layouts: &[Layout],
+        constants: &Constants,
+        acting: &dyn Acting,
+    ) -> Result<PlacedMap, LinearError> {
         let layout = |id: ValueId| &layouts[id.index()];
         let operands: Vec<Operand<'_>> =
             self.terms.iter().map(|term| Operand { op: &term.op, input: layout(term.source) }).collect();
-        let diagonals = Diagonals::best(&operands, &layouts[self.value.index()], constants)?;
+        let weights = |term: &PlacedTerm| acting.weights(self.value, term.source, term.in_place());
+        let acting = self.terms.iter().filter_map(weights).reduce(|a, b| a + b).unwrap_or(f64::INFINITY);
+        let diagonals = Diagonals::best(&operands, &layouts[self.value.index()], constants, acting)?;
         Ok(PlacedMap { terms: self.terms, diagonals })
     }
 }
@@ -114,7 +135,7 @@ impl Placed {
     ///
     /// # Errors
     /// When a map does not fit its layouts.
-    pub fn new(timed: &Timed, layouts: Vec<Layout>) -> Result<Self, LinearError> {
+    pub fn new(timed: &Timed, layouts: Vec<Layout>, acting: &dyn Acting) -> Result<Self, LinearError> {
         let circuit = timed.circuit();
         let mut constants = Constants::default();
         let mut values: Vec<PlacedValue> = Vec::with_capacity(circuit.values.len());
@@ -154,7 +175,7 @@ impl Placed {
         }
         let built: Vec<(ValueId, PlacedMap)> = maps
             .into_par_iter()
-            .map(|terms| Ok((terms.value, terms.placed(&layouts, &constants)?)))
+            .map(|terms| Ok((terms.value, terms.placed(&layouts, &constants, acting)?)))
             .collect::<Result<_, LinearError>>()?;
         for (id, map) in built {
             values[id.index()].parts.push(Part::Map(Arc::new(map)));

@@ -68,6 +68,14 @@ enum Sweeps {
 }
 
 impl Stats {
+    /// The least squared weights of the numbers that a result depends on, in a summand of a value: of what the mean and
+    /// single results say.
+    pub fn least_weights(&self, value: ValueId, source: ValueId, in_place: bool) -> Option<f64> {
+        let all = [&self.mean].into_iter().chain(&self.cases);
+        let weights = |moments: &Moments| Some(moments.row(value, source, in_place)?.weight_energy);
+        all.filter_map(weights).reduce(f64::min)
+    }
+
     /// Runs the circuit on inputs, of which every one counts.
     ///
     /// # Errors

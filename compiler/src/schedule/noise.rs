@@ -4,7 +4,7 @@
 //! contribution is kept as an amount over the square of a scale, so that scales can be chosen to balance them.
 
 use fhe_bytecode::noise::{LinearNoise, NoiseModel, Row};
-use fhe_bytecode::{ExpandedPlan, Layout, Level, LinearOp, Pairing, PlanCounts};
+use fhe_bytecode::{ExpandedPlan, Layout, Level, Pairing, PlanCounts};
 
 use super::chain::Chain;
 use crate::layout::{Part, Placed, PlacedMap, PlacedTerm};
@@ -85,10 +85,7 @@ impl MapFacts {
     /// The facts of a map to a layout under a plan.
     #[must_use]
     pub fn new(value: ValueId, map: &PlacedMap, output: &Layout, plan: &ExpandedPlan) -> Self {
-        let source = |term: &PlacedTerm| Source {
-            value: term.source,
-            in_place: matches!(term.op, LinearOp::Pick { .. }),
-        };
+        let source = |term: &PlacedTerm| Source { value: term.source, in_place: term.in_place() };
         Self {
             value,
             sources: map.terms.iter().map(source).collect(),

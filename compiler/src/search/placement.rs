@@ -12,8 +12,8 @@ use super::key_switching::{self, Request, ScheduleError};
 use super::like;
 use crate::cluster::{Clustering, distinct_plaintexts};
 use crate::emit::{self, Labels};
-use crate::layout::{self, Placed};
-use crate::lower::Circuit;
+use crate::layout::{self, Acting, Placed};
+use crate::lower::{Circuit, ValueId};
 use crate::measure::Stats;
 use crate::pipeline::{BuildError, BuildOptions, Built, LayoutChoice};
 use crate::schedule::{PlannedParts, Problem, Schedule, Scheduled};
@@ -93,7 +93,7 @@ impl Front<'_> {
     fn counted(self, packing: Packing, slots: u32) -> Result<Option<Clustering>, BuildError> {
         let Some((clustering, original)) = self.clustering else { return Ok(None) };
         let layouts = layout::assign(original, packing, slots)?;
-        let unclustered = Placed::new(&self.timed.with_constants(Arc::clone(original)), layouts)?;
+        let unclustered = Placed::new(&self.timed.with_constants(Arc::clone(original)), layouts, self.stats)?;
         Ok(Some(clustering.clone().replacing(distinct_plaintexts(&unclustered))))
     }
 
@@ -149,7 +149,7 @@ impl Front<'_> {
     fn at_ring(self, packing: Packing, log_n: u32) -> Result<Found, BuildError> {
         let Self { timed, stats, options, .. } = self;
         let layouts = layout::assign(timed.circuit(), packing, 1 << (log_n - 1))?;
-        let placed = Placed::new(timed, layouts)?;
+        let placed = Placed::new(timed, layouts, stats)?;
         placed.judge()?;
         let mut facts = map_facts(&placed, log_n, &options.costs)?;
         for repeat in 0.. {
@@ -183,6 +183,12 @@ impl Front<'_> {
             (_, Some((spec, sizes))) => key_switching::schedule_with(problem, spec, &sizes, &options.costs)?,
             (_, None) => self.most_precise(problem)?,
         })
+    }
+}
+
+impl Acting for Stats {
+    fn weights(&self, value: ValueId, source: ValueId, in_place: bool) -> Option<f64> {
+        self.least_weights(value, source, in_place)
     }
 }
 

@@ -179,11 +179,16 @@ impl Diagonals {
         })
     }
 
-    /// The diagonals under the pairing that suits the map.
+    /// The diagonals under the pairing that suits the map, if results depend on numbers of so large squared weights.
     ///
     /// # Errors
     /// When an operation does not fit its weights or layouts.
-    pub fn best(terms: &[Operand<'_>], output: &Layout, constants: &Constants) -> Result<Self, LinearError> {
+    pub fn best(
+        terms: &[Operand<'_>],
+        output: &Layout,
+        constants: &Constants,
+        acting: f64,
+    ) -> Result<Self, LinearError> {
         let plain = Self::build(terms, output, Pairing::None, constants)?;
         match Pairing::suggested(plain.list.len(), plain.n_plaintexts(), plain.n_outputs) {
             Pairing::None => Ok(plain),
@@ -191,7 +196,7 @@ impl Diagonals {
             Pairing::Halves if plain.input_period.min(output.period()) < 2 => Ok(plain),
             pairing => {
                 let paired = Self::build(terms, output, pairing, constants)?;
-                Ok(if paired.is_uneven(output) { plain } else { paired })
+                Ok(if paired.is_uneven(output, acting) { plain } else { paired })
             }
         }
     }

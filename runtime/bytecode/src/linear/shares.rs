@@ -2,15 +2,16 @@
 //!
 //! Inputs are real, their noise is not. In a complex sum the imaginary part of the noise meets the weights of the other part,
 //! so that a number takes noise by the weights of whom it shares a sum with. Where those are like its own that is as much
-//! again; beside weights a thousand times its own it would be nothing but noise.
+//! again; beside weights a thousand times its own it would be nothing but noise. That matters where results depend on such a
+//! number, and not where it hardly moves them, like a channel that is nearly constant.
 
 use super::diagonals::{DiagonalId, Diagonals};
 use super::pairing::Pairing;
 use crate::layout::Layout;
 use crate::rotation::Rotation;
 
-/// How many times the squared weights of a number may be those that it shares a sum with.
-const MOST_UNEQUAL: f64 = 16384.0;
+/// How many times the squared weights that results depend on may be those that they share a sum with.
+const MOST_UNEQUAL: f64 = 256.0;
 
 /// Sums of squared weights behind a number of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -61,14 +62,13 @@ impl Diagonals {
         (0..self.n_terms()).map(of_term).collect()
     }
 
-    /// Whether a number shares a sum with one of so much larger weights that little more than its noise would be left.
-    pub(super) fn is_uneven(&self, output: &Layout) -> bool {
+    /// Whether a number shares a sum with weights so much larger than those that results depend on, in squares, that little
+    /// more than noise would be left of them.
+    pub(super) fn is_uneven(&self, output: &Layout, acting: f64) -> bool {
         let shares = self.shares(output);
         let n_numbers = shares.first().map_or(0, Vec::len);
-        (0..n_numbers).any(|number| {
-            let sum = |of: fn(&Share) -> f64| shares.iter().map(|term| of(&term[number])).sum::<f64>();
-            sum(|share| share.other) > MOST_UNEQUAL * sum(|share| share.own)
-        })
+        let other = |number: usize| shares.iter().map(|term| term[number].other).sum::<f64>();
+        (0..n_numbers).any(|number| other(number) > MOST_UNEQUAL * acting)
     }
 
     fn squares(&self, term: usize) -> Squares {

@@ -170,7 +170,8 @@ fn pairing_is_chosen_where_it_saves_more_than_it_costs() {
     let shape = Shape::new(16, 32, 32);
     let check = |op: &LinearOp, packing, expected| {
         let layout = Layout::fresh(packing, shape, 1, 16384).unwrap();
-        let best = Diagonals::best(&[Operand { op, input: &layout }], &layout, &constants).unwrap();
+        let best =
+            Diagonals::best(&[Operand { op, input: &layout }], &layout, &constants, f64::INFINITY).unwrap();
         assert_eq!(best.pairing(), expected);
     };
     check(&op, Packing::Packed, Pairing::Halves);
@@ -181,21 +182,23 @@ fn pairing_is_chosen_where_it_saves_more_than_it_costs() {
 
 /// The imaginary part of the noise meets the weights of the other row.
 #[test]
-fn rows_of_very_unequal_weights_share_no_complex_sum() {
-    let best = |packing: Packing, small: f32| {
+fn weights_that_matter_share_no_complex_sum_with_much_larger_ones() {
+    let weights: Vec<f32> = (0..4 * 4 * 9).map(|i| 1.0 + i as f32 / 16.0).collect();
+    let squares = |row: &[f32]| row.iter().map(|&w| f64::from(w).powi(2)).sum::<f64>();
+    let largest = weights.chunks_exact(36).map(squares).fold(0.0, f64::max);
+    let best = |packing: Packing, acting: f64| {
         let mut constants = Constants::default();
-        let weights = (0..4 * 4 * 9).map(|i| if i < 2 * 36 { 1.0 + i as f32 } else { small }).collect();
-        let weight = constants.push(Tensor::dense(vec![4, 4, 3, 3], weights));
+        let weight = constants.push(Tensor::dense(vec![4, 4, 3, 3], weights.clone()));
         let op = LinearOp::Conv2d { weight, stride: [1; 2], pads: [1; 2], dilation: [1; 2], groups: 1 };
-        // The odd channels are the small ones where neighbours share a sum.
         let layout = Layout::fresh(packing, Shape::new(4, 8, 8), 1, 256).unwrap();
-        Diagonals::best(&[Operand { op: &op, input: &layout }], &layout, &constants).unwrap()
+        Diagonals::best(&[Operand { op: &op, input: &layout }], &layout, &constants, acting).unwrap()
     };
-    assert_eq!(best(Packing::Packed, 1.0).pairing(), Pairing::Halves);
-    assert_eq!(best(Packing::Packed, 1e-3).pairing(), Pairing::None);
-    assert_eq!(best(Packing::Packed, 0.0).pairing(), Pairing::None);
-    // Neighbours are alike.
-    assert_eq!(best(Packing::Hw, 1e-3).pairing(), Pairing::Outputs);
+    for (packing, paired) in [(Packing::Packed, Pairing::Halves), (Packing::Hw, Pairing::Outputs)] {
+        assert_eq!(best(packing, largest).pairing(), paired);
+        assert_eq!(best(packing, largest / 255.0).pairing(), paired);
+        assert_eq!(best(packing, largest / 257.0).pairing(), Pairing::None);
+        assert_eq!(best(packing, 0.0).pairing(), Pairing::None);
+    }
 }
 
 #[test]
@@ -390,6 +393,6 @@ fn many_terms_of_one_slot_have_no_halves_to_pair() {
         .collect();
     let layout = Layout::fresh(Packing::Packed, Shape::new(1, 1, 1), 1, 64).unwrap();
     let terms: Vec<Operand<'_>> = ops.iter().map(|op| Operand { op, input: &layout }).collect();
-    let best = Diagonals::best(&terms, &layout, &constants).unwrap();
+    let best = Diagonals::best(&terms, &layout, &constants, f64::INFINITY).unwrap();
     assert_eq!((best.pairing(), best.list().len()), (Pairing::None, 65));
 }
