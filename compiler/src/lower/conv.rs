@@ -4,6 +4,7 @@
 //! convolutions of size one, and so on. Output row `o` reads rows `o·stride + k·dilation + offset` of the operand for the
 //! kernel rows k; rows outside the operand are zero. The same holds for columns.
 
+use fhe_bytecode::clear::rows::{Reading, Rows, Summand};
 use fhec_ir::{MemberIdx, Shape, Tensor};
 
 use super::constant::Constant;
@@ -81,6 +82,35 @@ impl Conv {
         }
     }
 
+    /// The summands of every number of an output channel, with the channels of the operand.
+    fn summands(&self, weight: &[f64], oc: usize) -> Vec<Summand> {
+        let ([kh, kw], per_group) = (self.kernel(), self.weight.dims()[1]);
+        let first = oc / (self.output.c / self.groups) * per_group;
+        let distance = |axis: usize, tap: usize| (tap * self.dilation[axis]) as i64 + self.offset[axis];
+        let mut summands = Vec::with_capacity(per_group * kh * kw);
+        let mut at = oc * per_group * kh * kw;
+        for channel in first..first + per_group {
+            for ky in 0..kh {
+                for kx in 0..kw {
+                    let (weight, dy, dx) = (weight[at], distance(0, ky), distance(1, kx));
+                    if weight != 0.0 {
+                        summands.push(Summand { channel, dy, dx, weight });
+                    }
+                    at += 1;
+                }
+            }
+        }
+        summands
+    }
+
+    /// How outputs read rows (axis 0) or columns (axis 1) of the operand.
+    fn reading(&self, axis: usize) -> Reading {
+        let (n_in, n_out) = ([self.input.h, self.input.w][axis], [self.output.h, self.output.w][axis]);
+        let last = (self.kernel()[axis].saturating_sub(1) * self.dilation[axis]) as i64;
+        let reach = [self.offset[axis], self.offset[axis] + last];
+        Reading { n_in, n_out, stride: self.stride[axis], reach }
+    }
+
     /// The runs of one kernel cell between one output and one operand channel.
     fn tap_runs(&self, oc: usize, ic: usize, tap: [usize; 2], weight: f64, visit: &mut impl FnMut(Run)) {
         let rows = self.outputs_inside(0, tap[0]);
@@ -128,19 +158,11 @@ impl Conv {
             }
             return;
         }
-        self.for_each_run(member, |run| {
-            let (outputs, inputs) = (&mut result[run.out..run.out + run.len], &operand[run.input..]);
-            // Without a step the loop is over neighbors, which vectors can hold.
-            match run.step {
-                1 => outputs.iter_mut().zip(inputs).for_each(|(y, x)| *y += run.weight * x),
-                step => {
-                    outputs
-                        .iter_mut()
-                        .zip(inputs.iter().step_by(step))
-                        .for_each(|(y, x)| *y += run.weight * x);
-                }
-            }
-        });
+        let rows = Rows::new(operand, self.reading(0), self.reading(1));
+        let weight = self.weight.of(member).to_f64();
+        for (oc, result) in result.chunks_exact_mut(self.output.area().max(1)).enumerate() {
+            rows.add_to(result, &self.summands(&weight, oc));
+        }
     }
 
     /// Adds the transposed map of `result` to `operand`.
@@ -153,17 +175,12 @@ impl Conv {
             }
             return;
         }
+        if self.stride == [1, 1] {
+            return self.apply_reversed(member, result, operand);
+        }
         self.for_each_run(member, |run| {
             let (outputs, inputs) = (&result[run.out..run.out + run.len], &mut operand[run.input..]);
-            match run.step {
-                1 => outputs.iter().zip(inputs).for_each(|(y, x)| *x += run.weight * y),
-                step => {
-                    outputs
-                        .iter()
-                        .zip(inputs.iter_mut().step_by(step))
-                        .for_each(|(y, x)| *x += run.weight * y);
-                }
-            }
+            outputs.iter().zip(inputs.iter_mut().step_by(run.step)).for_each(|(y, x)| *x += run.weight * y);
         });
     }
 
@@ -206,6 +223,24 @@ impl Conv {
             others.chunks_mut(first.len().max(1)).for_each(|other| other.copy_from_slice(first));
         }
         sums
+    }
+
+    /// The transposed map without a stride is a convolution with the kernel in reverse.
+    fn apply_reversed(&self, member: MemberIdx, result: &[f64], operand: &mut [f64]) {
+        let reversed = |axis: usize| {
+            let Reading { n_in, n_out, stride, reach: [first, last] } = self.reading(axis);
+            Reading { n_in: n_out, n_out: n_in, stride, reach: [-last, -first] }
+        };
+        let (rows, weight) = (Rows::new(result, reversed(0), reversed(1)), self.weight.of(member).to_f64());
+        let mut by_operand: Vec<Vec<Summand>> = vec![Vec::new(); self.input.c];
+        for oc in 0..self.output.c {
+            for Summand { channel, dy, dx, weight } in self.summands(&weight, oc) {
+                by_operand[channel].push(Summand { channel: oc, dy: -dy, dx: -dx, weight });
+            }
+        }
+        for (operand, summands) in operand.chunks_exact_mut(self.input.area().max(1)).zip(&by_operand) {
+            rows.add_to(operand, summands);
+        }
     }
 
     /// The sum of the squared weights of an output, averaged over the outputs and members.

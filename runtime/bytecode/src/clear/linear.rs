@@ -2,9 +2,10 @@
 //!
 //! Gathers the input tensors from their slots, applies the operations row by row, and scatters the result.
 
+use super::rows::{Reading, Rows, Summand};
 use crate::check::CheckedProgram;
-use crate::layout::Layout;
-use crate::linear::{MemberPair, ResolvedOp, Tap, member_pairs, valid_range};
+use crate::layout::{Layout, Shape};
+use crate::linear::{MemberPair, ResolvedOp, member_pairs};
 use crate::noise::Row;
 use crate::program::LinearMap;
 
@@ -81,11 +82,32 @@ impl ClearTerm {
                 if self.op.is_dense() {
                     dense(weights, input, output, &f);
                 } else {
-                    self.op
-                        .for_each_tap(|tap| apply_tap(&self.op, tap, f(weights[tap.weight]), input, output));
+                    self.convolve(weights, input, output, &f);
                 }
             }
         }
+    }
+
+    fn convolve(&self, weights: &[f64], input: &[f64], output: &mut [f64], f: impl Fn(f64) -> f64) {
+        let rows = Rows::new(input, reading(&self.op, 0), reading(&self.op, 1));
+        let area = self.op.output().height as usize * self.op.output().width as usize;
+        let mut add = |channel: usize, summands: &[Summand]| {
+            rows.add_to(&mut output[channel * area..][..area], summands);
+        };
+        // Taps come by their output channel.
+        let (mut channel, mut summands) = (0, Vec::new());
+        self.op.for_each_tap(|tap| {
+            if tap.out_channel != channel {
+                add(channel, &summands);
+                summands.clear();
+                channel = tap.out_channel;
+            }
+            let weight = f(weights[tap.weight]);
+            if weight != 0.0 {
+                summands.push(Summand { channel: tap.in_channel, dy: tap.dy, dx: tap.dx, weight });
+            }
+        });
+        add(channel, &summands);
     }
 }
 
@@ -95,27 +117,9 @@ fn dense(weights: &[f64], input: &[f64], output: &mut [f64], f: impl Fn(f64) -> 
     }
 }
 
-fn apply_tap(op: &ResolvedOp, tap: Tap, weight: f64, input: &[f64], output: &mut [f64]) {
-    if weight == 0.0 {
-        return;
-    }
-    let (from, to) = (op.input(), op.output());
-    let [h_in, w_in, h_out, w_out] = [from.height, from.width, to.height, to.width].map(|n| n as usize);
-    let ys = valid_range(h_out, h_in, op.stride[0], tap.dy);
-    let xs = valid_range(w_out, w_in, op.stride[1], tap.dx);
-    if xs.is_empty() {
-        return;
-    }
-    let stride = op.stride[1];
-    let first = ((xs.start * stride) as i64 + tap.dx) as usize;
-    for y in ys {
-        let source = ((y * op.stride[0]) as i64 + tap.dy) as usize;
-        let row = &input[(tap.in_channel * h_in + source) * w_in + first..];
-        let out = &mut output[(tap.out_channel * h_out + y) * w_out..][xs.clone()];
-        if stride == 1 {
-            out.iter_mut().zip(row).for_each(|(o, i)| *o += weight * i);
-        } else {
-            out.iter_mut().zip(row.iter().step_by(stride)).for_each(|(o, i)| *o += weight * i);
-        }
-    }
+/// How an operation reads its rows (axis 0) or columns (axis 1).
+fn reading(op: &ResolvedOp, axis: usize) -> Reading {
+    let n = |shape: Shape| [shape.height, shape.width][axis] as usize;
+    let (n_in, n_out) = (n(op.input()), n(op.output()));
+    Reading { n_in, n_out, stride: op.stride[axis], reach: op.geometry().offsets(axis) }
 }

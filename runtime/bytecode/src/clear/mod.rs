@@ -6,6 +6,7 @@
 //! their diagonals give at a fraction of the work.
 
 mod linear;
+pub mod rows;
 
 use crate::check::{CheckedProgram, Fact, Step};
 use crate::ids::{CtRange, MapId};

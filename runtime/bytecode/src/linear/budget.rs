@@ -56,7 +56,7 @@ fn term_steps(term: &Operand<'_>, output: &Layout, constants: &Constants) -> Res
         };
         let free_rows = match rows && input.channels_per_ct() == 1 {
             true => {
-                let rows = op.row_offsets().map(outside).iter().sum::<u64>().min(height);
+                let rows = op.offsets(0).map(outside).iter().sum::<u64>().min(height);
                 product(&[op.n_offsets(), rows, width, input.members() as u64])
             }
             false => 0,

@@ -176,15 +176,15 @@ impl Geometry {
         }
     }
 
-    /// Smallest and largest row offset of the taps.
-    pub fn row_offsets(&self) -> [i64; 2] {
+    /// Smallest and largest offset of the taps by rows (axis 0) or columns (axis 1).
+    pub fn offsets(&self, axis: usize) -> [i64; 2] {
         let (first, last) = match &self.kind {
             Kind::Dense => (0, 0),
             Kind::Conv { kernel, pads, dilation, .. } => {
-                (-pads[0], (i64::from(kernel[0]) - 1) * dilation[0] - pads[0])
+                (-pads[axis], (i64::from(kernel[axis]) - 1) * dilation[axis] - pads[axis])
             }
-            Kind::Pool { kernel, pads } => (-pads[0], i64::from(kernel[0]) - 1 - pads[0]),
-            Kind::Pick { pads, .. } => (-pads[0], -pads[0]),
+            Kind::Pool { kernel, pads } => (-pads[axis], i64::from(kernel[axis]) - 1 - pads[axis]),
+            Kind::Pick { pads, .. } => (-pads[axis], -pads[axis]),
         };
         [first, last]
     }

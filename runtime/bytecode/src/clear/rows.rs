@@ -1,0 +1,235 @@
+//! Sums of weighted rows: what a convolution in the clear comes down to.
+//!
+//! Tensors are padded with zeros, so that no sum has to look where a row ends, and a few columns are summed at a time, so that
+//! their sums stay in registers. A zero that is added changes no sum, so results have the bits that they would have without.
+//! Where there would be many more zeros than numbers, as with strides that leap over the tensor, sums look.
+
+use crate::linear::valid_range;
+
+/// Most columns that are summed at a time.
+const WIDE: usize = 16;
+/// The same for narrow results.
+const NARROW: usize = 8;
+/// Most numbers and zeros for a number of the tensor or of a channel of the result.
+const MOST_ZEROS: usize = 16;
+
+/// The rows of a tensor, for results that read around them.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    tensor: &'a [f64],
+    /// All rows of all channels with zeros on all sides, if these are not too many.
+    padded: Option<Vec<f64>>,
+    rows: Axis,
+    columns: Axis,
+}
+
+/// One direction of a tensor that is padded.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    reading: Reading,
+    /// Zeros before the first number.
+    before: usize,
+    /// Numbers and zeros.
+    padded: usize,
+}
+
+/// How results read a tensor in one direction: result i reads at `i·stride` and some distance from there.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// Numbers of the tensor.
+    pub n_in: usize,
+    /// Numbers of the result.
+    pub n_out: usize,
+    /// Step between two results.
+    pub stride: usize,
+    /// Smallest and largest distance.
+    pub reach: [i64; 2],
+}
+
+/// One summand of a channel: `weight` times what a channel of the tensor has at these distances, or nothing where that is outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Summand {
+    /// Channel of the tensor.
+    pub channel: usize,
+    /// Distance of rows.
+    pub dy: i64,
+    /// Distance of columns.
+    pub dx: i64,
+    /// The factor.
+    pub weight: f64,
+}
+
+impl Axis {
+    /// Zeros for so many results, as far as some of them read the tensor.
+    fn new(reading: Reading, n_padded: usize) -> Self {
+        let Reading { n_in, n_out, stride, reach: [first, last] } = reading;
+        let before = (-first).clamp(0, n_out.saturating_mul(stride) as i64) as usize;
+        let end = n_padded.saturating_sub(1).saturating_mul(stride) + last.clamp(0, n_in as i64) as usize + 1;
+        Self { reading, before, padded: before + n_in.max(end) }
+    }
+
+    /// Where the first result reads; nothing if no result reads the tensor at this distance.
+    fn at(&self, distance: i64) -> Option<usize> {
+        let at = usize::try_from(self.before as i64 + distance).ok()?;
+        (at < self.before + self.reading.n_in).then_some(at)
+    }
+}
+
+impl<'a> Rows<'a> {
+    /// The rows of a tensor in (channel, y, x) order, for results that read it so.
+    #[must_use]
+    pub fn new(tensor: &'a [f64], rows: Reading, columns: Reading) -> Self {
+        let block = if columns.n_out < WIDE { NARROW } else { WIDE };
+        let n_numbers = tensor.len().max(rows.n_out * columns.n_out);
+        let (rows, columns) =
+            (Axis::new(rows, rows.n_out), Axis::new(columns, columns.n_out.next_multiple_of(block)));
+        let area = rows.reading.n_in * columns.reading.n_in;
+        let mut all = Self { tensor, padded: None, rows, columns };
+        let n_padded =
+            (tensor.len() / area.max(1)).saturating_mul(rows.padded).saturating_mul(columns.padded);
+        if area > 0 && n_padded <= MOST_ZEROS.saturating_mul(n_numbers) {
+            all.padded = Some(all.with_zeros(n_padded));
+        }
+        all
+    }
+
+    fn with_zeros(&self, n_padded: usize) -> Vec<f64> {
+        let Self { tensor, rows, columns, .. } = self;
+        let (height, width) = (rows.reading.n_in, columns.reading.n_in);
+        let mut padded = vec![0.0; n_padded];
+        let channels = padded.chunks_exact_mut(rows.padded * columns.padded);
+        for (channel, padded) in tensor.chunks_exact(height * width).zip(channels) {
+            let padded = padded.chunks_exact_mut(columns.padded).skip(rows.before);
+            for (row, padded) in channel.chunks_exact(width).zip(padded) {
+                padded[columns.before..columns.before + width].copy_from_slice(row);
+            }
+        }
+        padded
+    }
+
+    /// Adds all summands to a channel of the result; every number gets them in their order.
+    ///
+    /// # Panics
+    /// When a summand names a channel that the tensor does not have, or is beyond the reach.
+    pub fn add_to(&self, result: &mut [f64], summands: &[Summand]) {
+        match &self.padded {
+            Some(padded) => self.add_padded(padded, result, summands),
+            None => summands.iter().for_each(|summand| self.add_inside(result, *summand)),
+        }
+    }
+
+    fn add_padded(&self, padded: &[f64], result: &mut [f64], summands: &[Summand]) {
+        let Self { rows, columns, .. } = self;
+        // Where the first number of the result reads every summand.
+        let source = |&Summand { channel, dy, dx, weight }: &Summand| {
+            Some(((channel * rows.padded + rows.at(dy)?) * columns.padded + columns.at(dx)?, weight))
+        };
+        let sources: Vec<(usize, f64)> = summands.iter().filter_map(source).collect();
+        for (y, row) in result.chunks_exact_mut(columns.reading.n_out.max(1)).enumerate() {
+            let from = &padded[y * rows.reading.stride * columns.padded..];
+            match (columns.reading.stride, columns.reading.n_out < WIDE) {
+                (1, true) => add_row::<NARROW>(&sources, from, row),
+                (1, false) => add_row::<WIDE>(&sources, from, row),
+                (stride, _) => add_apart(&sources, from, stride, row),
+            }
+        }
+    }
+
+    /// Adds a summand where it is inside the tensor.
+    fn add_inside(&self, result: &mut [f64], summand: Summand) {
+        let (rows, columns) = (self.rows.reading, self.columns.reading);
+        let inside = |axis: Reading, distance| valid_range(axis.n_out, axis.n_in, axis.stride, distance);
+        let xs = inside(columns, summand.dx);
+        if xs.is_empty() {
+            return;
+        }
+        let first = ((xs.start * columns.stride) as i64 + summand.dx) as usize;
+        for y in inside(rows, summand.dy) {
+            let row = summand.channel * rows.n_in + ((y * rows.stride) as i64 + summand.dy) as usize;
+            let from = &self.tensor[row * columns.n_in..][first..columns.n_in];
+            let result = &mut result[y * columns.n_out..][xs.clone()];
+            add_apart(&[(0, summand.weight)], from, columns.stride, result);
+        }
+    }
+}
+
+fn add_row<const N: usize>(sources: &[(usize, f64)], from: &[f64], row: &mut [f64]) {
+    for (x, block) in row.chunks_mut(N).enumerate() {
+        let from = &from[x * N..];
+        let mut sums = [0.0; N];
+        sums[..block.len()].copy_from_slice(block);
+        for &(at, weight) in sources {
+            let numbers: &[f64; N] = from[at..].first_chunk().expect("rows are padded to whole blocks");
+            sums.iter_mut().zip(numbers).for_each(|(sum, x)| *sum += weight * x);
+        }
+        block.copy_from_slice(&sums[..block.len()]);
+    }
+}
+
+fn add_apart(sources: &[(usize, f64)], from: &[f64], stride: usize, row: &mut [f64]) {
+    for &(at, weight) in sources {
+        row.iter_mut().zip(from[at..].iter().step_by(stride)).for_each(|(sum, x)| *sum += weight * x);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, summand by summand.
+    fn check(extent: [usize; 2], stride: [usize; 2], result: [usize; 2], distances: &[[i64; 2]]) {
+        let n_channels = 2;
+        let tensor: Vec<f64> =
+            (0..n_channels * extent[0] * extent[1]).map(|i| 1.0 / (i as f64 + 3.0) - 0.1).collect();
+        let summands: Vec<Summand> = (distances.iter().enumerate())
+            .map(|(i, &[dy, dx])| Summand { channel: i % 2, dy, dx, weight: 0.7 - i as f64 / 3.0 })
+            .collect();
+        let mut expected: Vec<f64> = (0..result[0] * result[1]).map(|i| i as f64 / 7.0).collect();
+        let mut found = expected.clone();
+        for (at, sum) in expected.iter_mut().enumerate() {
+            let [y, x] = [at / result[1], at % result[1]].map(|n| n as i64);
+            for summand in &summands {
+                let row = y * stride[0] as i64 + summand.dy;
+                let column = x * stride[1] as i64 + summand.dx;
+                if (0..extent[0] as i64).contains(&row) && (0..extent[1] as i64).contains(&column) {
+                    let row = summand.channel * extent[0] + row as usize;
+                    *sum += summand.weight * tensor[row * extent[1] + column as usize];
+                }
+            }
+        }
+        let reading = |axis: usize| Reading {
+            n_in: extent[axis],
+            n_out: result[axis],
+            stride: stride[axis],
+            reach: [-1, 1]
+                .map(|sign| sign * distances.iter().map(|distance| sign * distance[axis]).max().unwrap_or(0)),
+        };
+        Rows::new(&tensor, reading(0), reading(1)).add_to(&mut found, &summands);
+        let bits = |all: &[f64]| all.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&found), bits(&expected), "{extent:?} by {stride:?} to {result:?}");
+    }
+
+    #[test]
+    fn sums_have_the_bits_of_the_definition() {
+        let kernel: Vec<[i64; 2]> = (-1..=1).flat_map(|dy| (-1..=1).map(move |dx| [dy, dx])).collect();
+        let far: Vec<[i64; 2]> = (-9..=9).flat_map(|dy| (-40..=40).map(move |dx| [dy, dx])).collect();
+        for distances in [&kernel, &far] {
+            for width in [1, 3, 7, 8, 9, 16, 21] {
+                check([5, width], [1, 1], [5, width], distances);
+                check([5, width], [2, 2], [3, width.div_ceil(2)], distances);
+                check([5, width], [1, 3], [4, width], distances);
+                check([4, 6], [1, 1], [7, width], distances);
+            }
+        }
+    }
+
+    #[test]
+    fn tensors_are_not_padded_with_more_than_a_few_zeros() {
+        let kernel = [[-1, 0], [0, 0], [1, -1]];
+        check([4, 6], [1 << 14, 1 << 16], [3, 5], &kernel);
+        check([1, 1], [1, 1], [1, 1 << 10], &[[0, -(1 << 9)], [0, 0]]);
+        let leap = |n_out: usize| Reading { n_in: 4, n_out, stride: 1 << 16, reach: [-(1 << 16), 1 << 32] };
+        let rows = Rows::new(&[1.0; 16], leap(1 << 12), leap(1 << 12));
+        assert!(rows.padded.is_none());
+    }
+}
