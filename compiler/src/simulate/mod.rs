@@ -7,6 +7,7 @@
 mod embedding;
 mod inputs;
 mod noise;
+mod normal;
 mod run;
 mod wrap;
 

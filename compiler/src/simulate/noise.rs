@@ -7,6 +7,8 @@ use fhe_bytecode::noise::{LinearNoise, NoiseModel, OperandNoise, Row};
 use fhe_bytecode::{CheckedProgram, CtId, Kind, LinearMap, MapId, Pairing, Scale};
 use fhec_ir::spec::Uniform;
 
+use super::normal;
+
 /// Noise of one instruction, in units of the values.
 #[derive(Clone, Debug, Default)]
 struct Noise {
@@ -221,31 +223,16 @@ impl Hook for Disturb<'_> {
         let Noise { deviation, by_slot, relative } = &self.noise[event.instruction];
         if *relative > 0.0 {
             // A scalar rounds once for all slots.
-            let [number, _] = normals(&mut self.stream);
+            let [number, _] = normal::pair(&mut self.stream);
             let factor = 1.0 + relative * number;
             cts.iter_mut().flatten().for_each(|x| *x *= factor);
         }
         if *deviation > 0.0 {
-            for pair in cts.iter_mut().flat_map(|slots| slots.chunks_mut(2)) {
-                let numbers = normals(&mut self.stream);
-                pair.iter_mut().zip(numbers).for_each(|(x, z)| *x += deviation * z);
-            }
+            let same = std::iter::repeat(*deviation);
+            cts.iter_mut().for_each(|slots| normal::disturb(slots, same.clone(), &mut self.stream));
         }
         for (slots, deviations) in cts.iter_mut().zip(by_slot) {
-            for (pair, deviations) in slots.chunks_mut(2).zip(deviations.chunks(2)) {
-                let numbers = normals(&mut self.stream);
-                pair.iter_mut()
-                    .zip(numbers)
-                    .zip(deviations)
-                    .for_each(|((x, z), deviation)| *x += deviation * z);
-            }
+            normal::disturb(slots, deviations.iter().copied(), &mut self.stream);
         }
     }
-}
-
-/// Two normal numbers by Box and Muller's transform.
-fn normals(stream: &mut Uniform) -> [f64; 2] {
-    let radius = (-2.0 * stream.between(f64::MIN_POSITIVE, 1.0).max(1e-300).ln()).sqrt();
-    let (sin, cos) = (std::f64::consts::TAU * stream.between(0.0, 1.0)).sin_cos();
-    [radius * cos, radius * sin]
 }

@@ -17,6 +17,8 @@ const LAYER_SAMPLES: usize = 8;
 const SIZED: usize = 8;
 /// Samples between two reports of progress.
 const CHUNK: usize = 64;
+/// Samples at first where one may be enough.
+const FIRST_CHUNK: usize = 4;
 
 /// The outcome of a simulation.
 #[derive(Clone, Debug, Serialize)]
@@ -180,9 +182,11 @@ impl<'a> Simulator<'a> {
     ) -> Result<Vec<Outcome>, InputError> {
         let of = self.samples.len();
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(of);
-        for start in (0..of).step_by(CHUNK) {
-            let chunk = (start..(start + CHUNK).min(of)).into_par_iter();
+        let mut n = if until == Until::Change { FIRST_CHUNK } else { CHUNK };
+        while outcomes.len() < of {
+            let chunk = (outcomes.len()..(outcomes.len() + n).min(of)).into_par_iter();
             outcomes.extend(chunk.map(|i| self.outcome(i)).collect::<Result<Vec<_>, _>>()?);
+            n = (2 * n).min(CHUNK);
             progress(outcomes.len(), of);
             if until == Until::Change && outcomes.iter().any(|outcome| !outcome.agrees) {
                 break;
