@@ -61,9 +61,13 @@ fn least_bits(log_n: u32) -> f64 {
 
 /// The sets that come nearest, with their towers.
 fn moduli(wanted: &[f64], log_n: u32, large_bits: u32) -> Result<Option<Moduli>, ChainError> {
-    let best = shapes(wanted, least_bits(log_n), f64::from(large_bits))
-        .filter_map(|shape| shape.sets(wanted).map(|sets| (shape, sets.price)))
-        .min_by(|a, b| a.1.total_cmp(&b.1));
+    let mut best: Option<(Shape, f64)> = None;
+    for shape in shapes(wanted, least_bits(log_n), f64::from(large_bits)) {
+        let limit = best.as_ref().map_or(f64::INFINITY, |(_, price)| *price);
+        if let Some(sets) = shape.sets(wanted, limit) {
+            best = Some((shape, sets.price));
+        }
+    }
     let Some((Shape { small, n_large, .. }, _)) = best else { return Ok(None) };
     let mut towers: Vec<u64> = Vec::with_capacity(small.len() + n_large);
     for bits in &small {
@@ -73,7 +77,7 @@ fn moduli(wanted: &[f64], log_n: u32, large_bits: u32) -> Result<Option<Moduli>,
     let actual: Vec<f64> = towers.iter().map(|&q| (q as f64).log2()).collect();
     towers.extend(ntt_primes_below(large_bits, log_n, n_large, &towers)?);
     let shape = Shape { small: actual, n_large, large: f64::from(large_bits) };
-    let Some(Sets { sets, .. }) = shape.sets(wanted) else { return Ok(None) };
+    let Some(Sets { sets, .. }) = shape.sets(wanted, f64::INFINITY) else { return Ok(None) };
     Ok(Some(Moduli::of_sets(towers, sets.iter().map(|set| set.indices(&shape)).collect())))
 }
 
@@ -160,11 +164,19 @@ struct Reached {
 }
 
 impl Shape {
-    /// The sets that a rung may have.
-    fn near(&self, wanted: f64) -> impl Iterator<Item = Set> {
-        (0..1u32 << self.small.len()).filter_map(move |small| {
-            let picked = self.small.iter().enumerate().filter(|(i, _)| small >> i & 1 == 1);
-            let bits: f64 = picked.map(|(_, bits)| bits).sum();
+    /// Bits of every choice of small towers.
+    fn choices(&self) -> Vec<f64> {
+        let mut all = vec![0.0];
+        for bits in &self.small {
+            let with: Vec<f64> = all.iter().map(|others| others + bits).collect();
+            all.extend(with);
+        }
+        all
+    }
+
+    /// The sets that a rung may have, of these choices.
+    fn near(&self, wanted: f64, choices: &[f64]) -> impl Iterator<Item = Set> {
+        (0..).zip(choices).filter_map(move |(small, bits): (u32, _)| {
             let n_large = ((wanted - bits - EXACT_BITS) / self.large).ceil().max(0.0);
             let off = bits + n_large * self.large - wanted;
             let set = Set { small, n_large: n_large as usize, off };
@@ -173,11 +185,13 @@ impl Shape {
     }
 
     /// The cheapest sets, from the top down: every one pays for its towers and for the scale that weights lose on the way.
-    fn sets(&self, wanted: &[f64]) -> Option<Sets> {
+    /// Nothing if they are not cheaper than the limit.
+    fn sets(&self, wanted: &[f64], limit: f64) -> Option<Sets> {
         let work = |n_towers: f64| (n_towers + SPECIAL_TOWERS).powi(2);
         // What the sets would cost if all towers were large: the measure of a price.
         let all: f64 = wanted.iter().map(|bits| work(bits / self.large)).sum();
         let unit = ROUNDING_PRICE * all / wanted.len() as f64;
+        let choices = self.choices();
         let mut rungs: Vec<Vec<Reached>> = Vec::with_capacity(wanted.len());
         let top = Set {
             small: (1 << self.small.len()) - 1,
@@ -188,19 +202,27 @@ impl Shape {
         for pair in wanted.windows(2).rev() {
             let above = rungs.last().expect("the top is there");
             let reached: Vec<Reached> = self
-                .near(pair[0])
+                .near(pair[0], &choices)
                 .filter_map(|set| {
-                    let way = |(i, from): (usize, &Reached)| {
+                    let own = work(set.n_towers() as f64);
+                    let mut best: (Option<usize>, f64) = (None, limit);
+                    for (i, from) in above.iter().enumerate() {
                         let lost = set.off - from.set.off;
-                        // A step of less than a bit would be none.
-                        (pair[1] - pair[0] - lost >= 1.0)
-                            .then(|| (i, from.price + unit * (2.0 * lost).exp2()))
-                    };
-                    let ways = above.iter().enumerate().filter_map(way);
-                    let (from, price) = ways.min_by(|a, b| a.1.total_cmp(&b.1))?;
-                    Some(Reached { set, price: price + work(set.n_towers() as f64), from })
+                        // A step of less than a bit would be none; what costs too much already needs no power.
+                        if from.price < best.1 && pair[1] - pair[0] - lost >= 1.0 {
+                            let price = from.price + unit * (2.0 * lost).exp2();
+                            if price < best.1 {
+                                best = (Some(i), price);
+                            }
+                        }
+                    }
+                    let (from, price) = (best.0?, best.1 + own);
+                    (price < limit).then_some(Reached { set, price, from })
                 })
                 .collect();
+            if reached.is_empty() {
+                return None;
+            }
             rungs.push(reached);
         }
         let last = rungs.last()?;

@@ -50,14 +50,16 @@ impl Rule {
 
     fn baby(&self, rotation: i64) -> i64 {
         let low = centered(rotation, self.low);
-        let middle = centered(rotation - low, self.middle);
+        // What is left of a low digit is a multiple of its modulus.
+        let middle = if self.middle == self.low { 0 } else { centered(rotation - low, self.middle) };
         let digits = [low, middle, rotation - low - middle];
         digits.iter().zip(self.baby).filter(|(_, baby)| *baby).map(|(digit, _)| digit).sum()
     }
 }
 
 fn centered(value: i64, modulus: i64) -> i64 {
-    let residue = value.rem_euclid(modulus);
+    // Most moduli are powers of two, and a division takes longer than all the rest.
+    let residue = if modulus.count_ones() == 1 { value & (modulus - 1) } else { value.rem_euclid(modulus) };
     if 2 * residue > modulus { residue - modulus } else { residue }
 }
 
