@@ -51,13 +51,13 @@ pub(crate) struct BuildOptions {
 }
 
 /// How channels share ciphertexts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutChoice {
-    /// One channel per ciphertext (paper §5.1)
+    /// One channel per ciphertext (paper §5.1).
     Hw,
-    /// Several channels per ciphertext
+    /// Several channels per ciphertext.
     Packed,
-    /// Whichever is predicted to be faster within the memory
+    /// Whichever is predicted to be faster within the memory.
     Auto,
 }
 

@@ -13,17 +13,17 @@ use std::fmt;
 use crate::lower::ValueId;
 
 /// A stage of the back end, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StageKind {
-    /// Sums of linear maps, and products
+    /// Sums of linear maps, and products.
     Circuit,
-    /// When values are computed: levels, and which values share a scale
+    /// When values are computed: levels, and which values share a scale.
     Timed,
-    /// Where values live: layouts, and maps as diagonals
+    /// Where values live: layouts, and maps as diagonals.
     Placed,
-    /// Moduli, exact scales, and how every map is evaluated
+    /// Moduli, exact scales, and how every map is evaluated.
     Scheduled,
-    /// The instructions
+    /// The instructions.
     Program,
 }
 
@@ -115,5 +115,29 @@ impl Judge {
             (fault, text)
         };
         Err(StageErrors { stage, faults: self.faults.into_iter().map(with_line).collect() })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use fhec_ir::spec::GraphSpec;
+
+    use crate::schedule::Scheduled;
+    use crate::{Model, Request, compile};
+
+    /// A network with a product, a shortcut and two layouts, for judges to look at.
+    pub(crate) fn scheduled() -> Scheduled {
+        let nodes = r#"(nodes: [
+            (name: "x", op: Input(2, 8, 8)),
+            (name: "c", of: ["x"], op: Conv2d(weight: Between([2, 2, 3, 3], 1, -0.4, 0.4), bias: Some(Seed([2], 2)), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+            (name: "q", of: ["c"], op: Poly(Values([3, 1], [0.1, 0.2, 1.0]))),
+            (name: "a", of: ["q", "x"], op: Add),
+            (name: "d", of: ["a"], op: Conv2d(weight: Between([4, 2, 3, 3], 3, -0.4, 0.4), stride: (2, 2), pads: (top: 1, left: 1, bottom: 1, right: 1))),
+            (name: "o", of: ["d"], op: Output),
+        ])"#;
+        let spec: GraphSpec = ron::from_str(nodes).unwrap();
+        let model = Model::graph("network", spec.build().unwrap());
+        let request = Request { toy: true, log_n: Some(9..=9), ..Request::new(model) };
+        compile(&request, &mut ()).unwrap().built.scheduled
     }
 }

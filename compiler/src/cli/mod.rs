@@ -1,6 +1,7 @@
 //! The `fhec` command: one file per subcommand, each a thin layer over a library function.
 
 mod build;
+mod choices;
 mod inspect;
 mod interface;
 mod levels;

@@ -27,22 +27,22 @@ use quantize::{Quantized, quantize};
 pub const MAX_CENTROIDS: u32 = (1 << 16) - 1;
 
 /// What a codebook serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// One codebook for all convolutions
+    /// One codebook for all convolutions.
     Full,
-    /// One codebook for every convolution and kernel column
+    /// One codebook for every convolution and kernel column.
     Slice,
 }
 
 /// When clustering runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// On the weights of the model, before they are fused (the order of the paper)
+    /// On the weights of the model, before they are fused (the order of the paper).
     Before,
-    /// On the weights that are encoded, after fusing and redistribution
+    /// On the weights that are encoded, after fusing and redistribution.
     #[default]
     After,
 }

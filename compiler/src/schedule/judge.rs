@@ -97,29 +97,11 @@ impl Scheduled {
 #[cfg(test)]
 mod tests {
     use fhe_bytecode::Level;
-    use fhec_ir::spec::GraphSpec;
 
     use super::*;
-    use crate::{Model, Request, compile};
-
-    /// A network with a product, a shortcut and two layouts.
-    fn scheduled() -> Scheduled {
-        let nodes = r#"(nodes: [
-            (name: "x", op: Input(2, 8, 8)),
-            (name: "c", of: ["x"], op: Conv2d(weight: Between([2, 2, 3, 3], 1, -0.4, 0.4), bias: Some(Seed([2], 2)), pads: (top: 1, left: 1, bottom: 1, right: 1))),
-            (name: "q", of: ["c"], op: Poly(Values([3, 1], [0.1, 0.2, 1.0]))),
-            (name: "a", of: ["q", "x"], op: Add),
-            (name: "d", of: ["a"], op: Conv2d(weight: Between([4, 2, 3, 3], 3, -0.4, 0.4), stride: (2, 2), pads: (top: 1, left: 1, bottom: 1, right: 1))),
-            (name: "o", of: ["d"], op: Output),
-        ])"#;
-        let spec: GraphSpec = ron::from_str(nodes).unwrap();
-        let model = Model::graph("network", spec.build().unwrap());
-        let request = Request { toy: true, log_n: Some(9..=9), ..Request::new(model) };
-        compile(&request, &mut ()).unwrap().built.scheduled
-    }
 
     fn refused(change: impl FnOnce(&mut Scheduled), expected: &str) {
-        let mut scheduled = scheduled();
+        let mut scheduled = crate::stages::tests::scheduled();
         scheduled.judge().unwrap();
         change(&mut scheduled);
         let errors = scheduled.judge().unwrap_err().to_string();

@@ -27,12 +27,12 @@ pub(crate) enum Towers {
 }
 
 /// Which of them a build may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TowerChoice {
-    /// Sets of large towers and a few small ones, or a prime per level where that is faster
+    /// Sets of large towers and a few small ones, or a prime per level where that is faster.
     #[default]
     Pool,
-    /// A prime of its own for every rescale
+    /// A prime of its own for every rescale.
     PrimePerLevel,
 }
 
