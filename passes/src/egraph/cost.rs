@@ -9,7 +9,7 @@ use fhec_ir::op::monomials;
 
 use super::facts::{EGraph, Fact};
 use super::functions as f;
-use super::language::Lang;
+use super::language::{Lang, constant};
 use crate::small::Small;
 
 /// Ordered field by field; every field saturates.
@@ -115,39 +115,7 @@ pub(crate) fn price(egraph: &EGraph, enode: &Lang) -> Price {
             Price { operands: vec![(*x, 1), (*y, 1)], work: numbers(x) * CT_MULT, conditioning: 0 }
         }
         Lang::Outputs(x) => Price { operands: x.iter().map(|x| (*x, 0)).collect(), work: 0, conditioning: 0 },
-        Lang::One
-        | Lang::Zero
-        | Lang::Absent
-        | Lang::Constant(_)
-        | Lang::Attribute(_)
-        | Lang::Input(_)
-        | Lang::Inv(_)
-        | Lang::Mul(_)
-        | Lang::Bias(_)
-        | Lang::BiasTimes(_)
-        | Lang::Expand(_)
-        | Lang::SliceOf(_)
-        | Lang::PadOf(_)
-        | Lang::UnpadOf(_)
-        | Lang::Cat(_)
-        | Lang::Take(_)
-        | Lang::Skip(_)
-        | Lang::Out(_)
-        | Lang::In(_)
-        | Lang::Lead(_)
-        | Lang::Monic(_)
-        | Lang::Root(_)
-        | Lang::Unroot(_)
-        | Lang::Subst(_)
-        | Lang::Times(_)
-        | Lang::Affine(_)
-        | Lang::Join(_)
-        | Lang::BiLead(_)
-        | Lang::BiMonic(_)
-        | Lang::BiRoot(_)
-        | Lang::BiUnroot(_)
-        | Lang::SubstX(_)
-        | Lang::SubstY(_) => Price::default(),
+        constant!() | Lang::Input(_) => Price::default(),
     }
 }
 

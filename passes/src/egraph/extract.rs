@@ -6,7 +6,7 @@ use egg::{Id, Language};
 use fhec_ir::{Conv2d, Divisor, Graph, Linear, NodeId, Op, Pool, Shape, TensorId, ValueRange};
 
 use super::facts::{EGraph, Fact};
-use super::language::Lang;
+use super::language::{Lang, constant};
 use super::select::Selection;
 use crate::pass::PassError;
 use crate::scale_flow::scale_weight;
@@ -116,40 +116,7 @@ impl Rebuild<'_> {
             Lang::Prod(_) => Op::Mul,
             Lang::Concat(_) => return self.concat(x, class),
             Lang::Flatten(_) => Op::Flatten,
-            Lang::One
-            | Lang::Zero
-            | Lang::Absent
-            | Lang::Constant(_)
-            | Lang::Attribute(_)
-            | Lang::Input(_)
-            | Lang::Outputs(_)
-            | Lang::Inv(_)
-            | Lang::Mul(_)
-            | Lang::Bias(_)
-            | Lang::BiasTimes(_)
-            | Lang::Expand(_)
-            | Lang::SliceOf(_)
-            | Lang::PadOf(_)
-            | Lang::UnpadOf(_)
-            | Lang::Cat(_)
-            | Lang::Take(_)
-            | Lang::Skip(_)
-            | Lang::Out(_)
-            | Lang::In(_)
-            | Lang::Lead(_)
-            | Lang::Monic(_)
-            | Lang::Root(_)
-            | Lang::Unroot(_)
-            | Lang::Subst(_)
-            | Lang::Times(_)
-            | Lang::Affine(_)
-            | Lang::Join(_)
-            | Lang::BiLead(_)
-            | Lang::BiMonic(_)
-            | Lang::BiRoot(_)
-            | Lang::BiUnroot(_)
-            | Lang::SubstX(_)
-            | Lang::SubstY(_) => {
+            constant!() | Lang::Input(_) | Lang::Outputs(_) => {
                 unreachable!("{best} is no value that is rebuilt")
             }
         };

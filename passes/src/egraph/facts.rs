@@ -10,7 +10,7 @@ use fhec_ir::cost::{OperandCosts, Work};
 use fhec_ir::{Op, Shape};
 
 use super::constants::constant_fact;
-use super::language::{ConstantId, Lang};
+use super::language::{ConstantId, Lang, constant};
 use crate::small::{ROUNDING, Small};
 
 /// The e-graph of this crate.
@@ -230,38 +230,7 @@ fn value_fact(egraph: &EGraph, enode: &Lang) -> ValueFact {
         | Lang::Shift([.., x])
         | Lang::Add([.., x])
         | Lang::Prod([.., x]) => of(x),
-        Lang::One
-        | Lang::Zero
-        | Lang::Absent
-        | Lang::Constant(_)
-        | Lang::Attribute(_)
-        | Lang::Inv(_)
-        | Lang::Mul(_)
-        | Lang::Bias(_)
-        | Lang::BiasTimes(_)
-        | Lang::Expand(_)
-        | Lang::SliceOf(_)
-        | Lang::PadOf(_)
-        | Lang::UnpadOf(_)
-        | Lang::Cat(_)
-        | Lang::Take(_)
-        | Lang::Skip(_)
-        | Lang::Out(_)
-        | Lang::In(_)
-        | Lang::Lead(_)
-        | Lang::Monic(_)
-        | Lang::Root(_)
-        | Lang::Unroot(_)
-        | Lang::Subst(_)
-        | Lang::Times(_)
-        | Lang::Affine(_)
-        | Lang::Join(_)
-        | Lang::BiLead(_)
-        | Lang::BiMonic(_)
-        | Lang::BiRoot(_)
-        | Lang::BiUnroot(_)
-        | Lang::SubstX(_)
-        | Lang::SubstY(_) => unreachable!("{enode} is a constant, and constants have facts of their own"),
+        constant!() => unreachable!("{enode} is a constant, and constants have facts of their own"),
     };
     ValueFact { shape, shared: false, source }
 }

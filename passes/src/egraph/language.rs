@@ -72,6 +72,46 @@ define_language! {
     }
 }
 
+/// The pattern of all that is no value: leaves that hold constants or attributes, and functions of them. Who matches values has an
+/// arm for these, and no `_`.
+macro_rules! constant {
+    () => {
+        Lang::One
+            | Lang::Zero
+            | Lang::Absent
+            | Lang::Constant(_)
+            | Lang::Attribute(_)
+            | Lang::Inv(_)
+            | Lang::Mul(_)
+            | Lang::Bias(_)
+            | Lang::BiasTimes(_)
+            | Lang::Expand(_)
+            | Lang::SliceOf(_)
+            | Lang::PadOf(_)
+            | Lang::UnpadOf(_)
+            | Lang::Cat(_)
+            | Lang::Take(_)
+            | Lang::Skip(_)
+            | Lang::Out(_)
+            | Lang::In(_)
+            | Lang::Lead(_)
+            | Lang::Monic(_)
+            | Lang::Root(_)
+            | Lang::Unroot(_)
+            | Lang::Subst(_)
+            | Lang::Times(_)
+            | Lang::Affine(_)
+            | Lang::Join(_)
+            | Lang::BiLead(_)
+            | Lang::BiMonic(_)
+            | Lang::BiRoot(_)
+            | Lang::BiUnroot(_)
+            | Lang::SubstX(_)
+            | Lang::SubstY(_)
+    };
+}
+pub(crate) use constant;
+
 impl Lang {
     /// The tensor of the weight table that this is, if it is one.
     pub(crate) fn constant(&self) -> Option<ConstantId> {
