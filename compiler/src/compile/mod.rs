@@ -147,7 +147,7 @@ fn compile_one(
     // Codebooks change weights on purpose.
     if request.cluster.is_none() {
         let lost = rounding::lost(&graph, &built.program, &probes)?;
-        built.program.widen_bound(lost);
+        built.program = built.program.with_wider_bound(lost);
     }
     let sample = calibration.input(0);
     let built = with_clustering(built, on_model);

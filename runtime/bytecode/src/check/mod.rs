@@ -131,10 +131,11 @@ impl CheckedProgram {
         Ok(Self { spec: Arc::new(spec), fingerprint: OnceLock::new(), ..checked })
     }
 
-    /// Adds to the error that no result is expected to exceed.
-    pub fn widen_bound(&mut self, by: f64) {
-        self.fingerprint = OnceLock::new();
+    /// The program with a larger error that no result is expected to exceed.
+    #[must_use]
+    pub fn with_wider_bound(mut self, by: f64) -> Self {
         Arc::make_mut(&mut self.spec).prediction.max_abs_error += by;
+        Self { fingerprint: OnceLock::new(), ..self }
     }
 
     /// The program as read from a file with this fingerprint.
