@@ -8,7 +8,7 @@ use fhe_bytecode::{CheckedProgram, Interface};
 
 use fhe_ckks::{CkksError, Context, key_request};
 use fhe_client::{Client, ClientError, average_members};
-use fhe_machine::{Cancel, Input, Model, Observer, Options, Profile, Session, VmError, check_memory};
+use fhe_machine::{Cancel, Input, Model, Observer, Options, Profile, Session, Silent, VmError, check_memory};
 use fhe_secret::{SecretKey, SeedSource};
 
 /// What stops a trial.
@@ -141,6 +141,16 @@ impl<'p> Trial<'p> {
         let model = Model::new(program, context.clone(), options)?;
         let session = Session::new(Arc::new(model), Arc::new(keys))?;
         Ok(Self { program, context, client, session, keygen_seconds })
+    }
+
+    /// Sends one input through everything, under keys that nobody keeps, and gives the decrypted output.
+    ///
+    /// # Errors
+    /// If the memory is too small, the tensor does not fit the program, or there is no randomness.
+    pub fn once(program: &'p CheckedProgram, tensor: &[f64], memory: u64) -> Result<Vec<f64>, TrialError> {
+        let mut seeds = SeedSource::os();
+        let trial = Self::new(program, Options { memory, n_evaluations: 1 }, &mut seeds)?;
+        Ok(trial.run(tensor, &mut seeds, &Silent)?.decrypted)
     }
 
     /// What the client knows of the program.

@@ -54,7 +54,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "fhec",
         ],
     ),
-    ("fhec-command", &["fhe-bytecode", "fhe-machine", "fhe-runtime", "fhe-secret", "fhec", "fhec-oracle"]),
+    ("fhec-command", &["fhe-bytecode", "fhe-runtime", "fhec", "fhec-oracle"]),
     ("xtask", &[]),
 ];
 

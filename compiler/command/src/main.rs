@@ -6,9 +6,7 @@
 #![forbid(unsafe_code)]
 
 use fhe_bytecode::CheckedProgram;
-use fhe_machine::{Options, Silent};
-use fhe_runtime::{Trial, TrialError};
-use fhe_secret::SeedSource;
+use fhe_runtime::Trial;
 use fhec::{RehearsalError, Rehearse};
 
 fn main() -> std::process::ExitCode {
@@ -32,11 +30,6 @@ impl Rehearse for ThrowAwayKeys {
         input: &[f64],
         memory: u64,
     ) -> Result<Vec<f64>, RehearsalError> {
-        let options = Options { memory, n_evaluations: 1 };
-        let mut seeds = SeedSource::os();
-        let decrypted = Trial::new(program, options, &mut seeds)
-            .and_then(|trial| trial.run(input, &mut seeds, &Silent))
-            .map(|outcome| outcome.decrypted);
-        decrypted.map_err(|error: TrialError| RehearsalError::new(error))
+        Trial::once(program, input, memory).map_err(RehearsalError::new)
     }
 }

@@ -1,9 +1,7 @@
 //! What a compilation ends with: one evaluation under encryption.
 
 use fhe_bytecode::CheckedProgram;
-use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
-use fhe_secret::SeedSource;
 use fhec::{Compiled, Rehearsal, RehearsalError, Rehearse};
 
 use super::options::Options as Asked;
@@ -20,11 +18,7 @@ impl Rehearse for ThrowAwayKeys {
         input: &[f64],
         memory: u64,
     ) -> Result<Vec<f64>, RehearsalError> {
-        let (options, mut seeds) = (Options { memory, n_evaluations: 1 }, SeedSource::os());
-        Trial::new(program, options, &mut seeds)
-            .and_then(|trial| trial.run(input, &mut seeds, &Silent))
-            .map(|outcome| outcome.decrypted)
-            .map_err(RehearsalError::new)
+        Trial::once(program, input, memory).map_err(RehearsalError::new)
     }
 }
 
