@@ -19,7 +19,8 @@ const LEAST: f64 = 0.9;
 #[command(after_help = "Examples:
   cargo xtask load
   cargo xtask load --overload 300
-  cargo xtask load --model onnx-models/resnet20-cifar10.onnx --calibrate pictures --input picture.png --images 2 --memory 16GiB --json load.json")]
+  cargo xtask load --model onnx-models/resnet20-cifar10.onnx --calibrate pictures --input picture.png --images 2 --memory 16GiB --json load.json
+  cargo xtask load --clients 16 --folder load --prepare && cargo xtask load --clients 16 --folder load")]
 pub(crate) struct Args {
     /// Model to serve
     #[arg(long, value_name = "FILE", default_value = "onnx-models/lenet-mnist-0.onnx")]
@@ -48,6 +49,12 @@ pub(crate) struct Args {
     /// Send eight times as many jobs as the server can do, for so many seconds, instead
     #[arg(long, value_name = "SECONDS")]
     overload: Option<u64>,
+    /// Keep program, keys and stores in this folder, and go on with what is there
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+    /// Only build, make keys and send them: what takes minutes before anything is measured
+    #[arg(long, requires = "folder", conflicts_with = "overload")]
+    prepare: bool,
     /// Also write the figures to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -56,22 +63,30 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> io::Result<()> {
     let bins = ["--bin", "fhec", "--bin", "fhe-run", "--bin", "fhe-serve"];
     workspace::run("cargo", &[&["build", "--release", "--workspace"][..], &bins].concat(), &[])?;
-    let folder = tempfile::tempdir()?;
-    let program = folder.path().join("model.fhebc");
-    let mut build = tool("fhec");
-    build.arg("build").arg(&args.model).arg("-o").arg(&program).args(["--memory", &args.memory]);
-    if let Some(inputs) = &args.calibrate {
-        build.arg("--calibrate").arg(inputs);
+    let passing = tempfile::tempdir()?;
+    let folder = args.folder.as_deref().unwrap_or(passing.path());
+    std::fs::create_dir_all(folder)?;
+    let folder = &folder.canonicalize()?;
+    let program = folder.join("model.fhebc");
+    if !program.exists() {
+        let mut build = tool("fhec");
+        build.arg("build").arg(&args.model).arg("-o").arg(&program).args(["--memory", &args.memory]);
+        if let Some(inputs) = &args.calibrate {
+            build.arg("--calibrate").arg(inputs);
+        }
+        done(&mut build)?;
     }
-    done(&mut build)?;
+    if args.prepare {
+        return args.clients.iter().try_for_each(|&n| ready(args, folder, &program, n).map(drop));
+    }
     let mut alone = bench(args, &program)?;
     println!("fhe-run bench: {alone:.4} s for an image");
     if let Some(seconds) = args.overload {
-        return overload::run(folder.path(), &program, &args.input, &args.memory, alone, seconds);
+        return overload::run(folder, &program, &args.input, &args.memory, alone, seconds);
     }
     let mut rows = Vec::new();
     for &n_clients in &args.clients {
-        let mut row = serve(args, folder.path(), &program, n_clients)?;
+        let mut row = serve(args, folder, &program, n_clients)?;
         // Before and after, because the clock of a machine wanders.
         let before = std::mem::replace(&mut alone, bench(args, &program)?);
         let mean = f64::midpoint(before, alone);
@@ -102,15 +117,29 @@ fn bench(args: &Args, program: &Path) -> io::Result<f64> {
     seconds.ok_or_else(|| io::Error::other(format!("no seconds in {bench}")))
 }
 
+fn home(folder: &Path, n_clients: usize, client: usize) -> PathBuf {
+    folder.join(format!("home-{n_clients}-{client}"))
+}
+
+fn store(folder: &Path, n_clients: usize) -> PathBuf {
+    folder.join(format!("store-{n_clients}"))
+}
+
+/// A server that has the keys of `n_clients` clients.
+fn ready(args: &Args, folder: &Path, program: &Path, n_clients: usize) -> io::Result<Server> {
+    let workers = args.workers.map(|n| format!("--workers={n}"));
+    let store = store(folder, n_clients);
+    let server = Server::start(program, &store, &args.memory, workers.as_deref().as_slice())?;
+    for client in 0..n_clients {
+        done(server.client(&home(folder, n_clients, client)).arg("--keys-only"))?;
+    }
+    Ok(server)
+}
+
 /// One server, `n_clients` clients with keys of their own that send all their pictures at the same time.
 fn serve(args: &Args, folder: &Path, program: &Path, n_clients: usize) -> io::Result<Value> {
-    let store = folder.join(format!("store-{n_clients}"));
-    let workers = args.workers.map(|n| format!("--workers={n}"));
-    let server = Server::start(program, &store, &args.memory, workers.as_deref().as_slice())?;
-    let home = |client: usize| folder.join(format!("home-{n_clients}-{client}"));
-    for client in 0..n_clients {
-        done(server.client(&home(client)).arg("--keys-only"))?;
-    }
+    let server = ready(args, folder, program, n_clients)?;
+    let home = |client: usize| home(folder, n_clients, client);
     // The first picture encodes what is not yet.
     done(server.client(&home(0)).arg(&args.input))?;
     let n_before = server.json("/v1/jobs")?.as_array().map_or(0, Vec::len);
@@ -152,7 +181,9 @@ fn serve(args: &Args, folder: &Path, program: &Path, n_clients: usize) -> io::Re
     );
     // Gigabytes of keys that nobody needs any more.
     drop(server);
-    std::fs::remove_dir_all(&store)?;
+    if args.folder.is_none() {
+        std::fs::remove_dir_all(store(folder, n_clients))?;
+    }
     Ok(json!({
         "clients": n_clients, "images": n_images, "per_second": rate, "p50": at(0.5), "p99": at(0.99),
         "plaintexts": memory("plaintexts"), "keys": memory("keys"), "resident": memory("resident"), "peak": peak,

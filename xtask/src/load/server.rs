@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::{lab, workspace};
 
+/// Ports that are tried.
+const N_PORTS: usize = 3;
+
 /// A server that ends with this.
 pub(super) struct Server {
     child: Child,
@@ -19,19 +22,34 @@ pub(super) struct Server {
 impl Server {
     /// Starts one and waits until it is ready.
     pub(super) fn start(program: &Path, store: &Path, memory: &str, more: &[&str]) -> io::Result<Self> {
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let mut command = tool("fhe-serve");
-        command.arg("run").arg(program).arg("--store").arg(store).args(["--memory", memory]).args(more);
-        command.args(["--listen", &address.to_string(), "--log-level", "error"]);
-        let server = Self { child: command.spawn()?, address };
+        for _ in 0..N_PORTS {
+            // A port that was free may be another's a moment later.
+            let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+            let mut command = tool("fhe-serve");
+            command.arg("run").arg(program).arg("--store").arg(store).args(["--memory", memory]).args(more);
+            command.args(["--listen", &address.to_string(), "--log-level", "error"]);
+            let mut server = Self { child: command.spawn()?, address };
+            if server.is_ready_in_time()? {
+                return Ok(server);
+            }
+        }
+        Err(io::Error::other("the server does not start"))
+    }
+
+    /// Whether it came so far that it answers, and did not end.
+    fn is_ready_in_time(&mut self) -> io::Result<bool> {
         let ends = Instant::now() + Duration::from_secs(300);
-        while !server.send("GET", "/readyz", b"").is_ok_and(|(status, _)| status == 200) {
-            if Instant::now() > ends {
-                return Err(io::Error::other("the server does not start"));
+        while Instant::now() < ends {
+            let is_ready = self.send("GET", "/readyz", b"").is_ok_and(|(status, _)| status == 200);
+            if self.child.try_wait()?.is_some() {
+                return Ok(false);
+            }
+            if is_ready {
+                return Ok(true);
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Ok(server)
+        Ok(false)
     }
 
     pub(super) fn url(&self) -> String {
