@@ -112,7 +112,7 @@ fn check_refused(output: &Output, message: &str) {
 fn scores_are_those_of_the_clear_program_and_keys_are_sent_once() {
     let folder = Folder::new();
     let server = folder.serve(None);
-    let output = folder.remote(server.address(), "--keys-only --format json");
+    let output = folder.remote(server.address(), "--keys-only --json");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let keys = folder.path("home/keys").join(summary["program"].as_str().unwrap());

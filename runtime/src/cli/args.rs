@@ -265,6 +265,12 @@ pub(crate) struct InputArgs {
     /// Pictures or folders of them, .npy, .npz, .csv, CIFAR-10 .bin or idx files (each may be gzipped)
     #[arg(required = true)]
     pub inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub taken: TakenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TakenArgs {
     /// Which samples of a file that holds several: 3, 0..8 or all (default: all, of up to 100)
     #[arg(long, value_name = "RANGE")]
     pub index: Option<Selection>,
@@ -305,7 +311,10 @@ pub(crate) struct RunArgs {
 pub(crate) struct ShowArgs {
     /// How to print the result
     #[arg(long, value_enum, default_value_t = ResultFormat::Text)]
-    pub format: ResultFormat,
+    format: ResultFormat,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// Show scores, rounded to what the noise leaves; keep them from the server (see docs/security.md)
     #[arg(long)]
     pub scores: bool,
@@ -319,6 +328,13 @@ pub(crate) struct ShowArgs {
     /// Write the result to a file instead
     #[arg(long = "result", value_name = "FILE")]
     pub result_file: Option<PathBuf>,
+}
+
+impl ShowArgs {
+    /// How to print the result.
+    pub(crate) fn format(&self) -> ResultFormat {
+        if self.json { ResultFormat::Json } else { self.format }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Args)]

@@ -22,7 +22,7 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
     check_profile(&args.run)?;
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
-    let (inputs, _) = samples::load(&program.interface, &args.input)?;
+    let (inputs, _) = samples::load(&program.interface, &args.input.inputs, &args.input.taken)?;
     let options = Options { memory: memory_budget(&args.run), n_evaluations: inputs.len() };
     let mut seeds = SeedSource::os();
     let trial = Trial::new(&program.checked, options, &mut seeds)?;

@@ -1,7 +1,7 @@
 //! Inputs for a program, from files or made up.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fhe_bytecode::text::harmless;
 use fhe_bytecode::{Interface, Port};
@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use zeroize::Zeroizing;
 
-use super::args::{InputArgs, SampleArgs};
+use super::args::{SampleArgs, TakenArgs};
 use super::complain;
 use super::error::CliError;
 use super::selection::Selection;
@@ -29,20 +29,25 @@ pub(crate) struct Sample {
 }
 
 /// The selected samples of all given files and folders, and how many these hold.
-pub(crate) fn load(interface: &Interface, args: &InputArgs) -> Result<(Vec<Sample>, usize), CliError> {
-    load_part(interface, args, None)
+pub(crate) fn load(
+    interface: &Interface,
+    inputs: &[PathBuf],
+    taken: &TakenArgs,
+) -> Result<(Vec<Sample>, usize), CliError> {
+    load_part(interface, inputs, taken, None)
 }
 
 /// The same for one of the model's inputs alone, where one is named.
 pub(crate) fn load_part(
     interface: &Interface,
-    args: &InputArgs,
+    inputs: &[PathBuf],
+    taken: &TakenArgs,
     part: Option<&Port>,
 ) -> Result<(Vec<Sample>, usize), CliError> {
     let (mut all, mut n_found, mut beside) = (Vec::new(), 0, Beside::default());
-    for path in files(&args.inputs)? {
-        let how = How { fit: fit(args.resize), any_range: args.any_range, part };
-        let (mut samples, n) = load_file(interface, &path, |n| selected(&path, args, n), how)?;
+    for path in files(inputs)? {
+        let how = How { fit: fit(taken.resize), any_range: taken.any_range, part };
+        let (mut samples, n) = load_file(interface, &path, |n| selected(&path, taken, n), how)?;
         let told = beside.label(&path)?;
         samples.iter_mut().for_each(|sample| sample.label = sample.label.or(told));
         all.extend(samples);
@@ -53,8 +58,8 @@ pub(crate) fn load_part(
 }
 
 /// The numbers of the samples that are meant of a file that holds `n`.
-fn selected(path: &Path, args: &InputArgs, n: usize) -> Result<Range<usize>, CliError> {
-    Selection::of(args.index.as_ref(), n)
+fn selected(path: &Path, taken: &TakenArgs, n: usize) -> Result<Range<usize>, CliError> {
+    Selection::of(taken.index.as_ref(), n)
         .ok_or_else(|| CliError::ManySamples { path: path.to_path_buf(), n_samples: n })
 }
 

@@ -19,7 +19,7 @@ const SCORES_WARNING: &str =
 
 /// Refuses a combination of options before any work is done.
 pub(crate) fn check_args(args: &ShowArgs) -> Result<(), CliError> {
-    if args.format == ResultFormat::Npy && !(args.raw && args.result_file.is_some()) {
+    if args.format() == ResultFormat::Npy && !(args.raw && args.result_file.is_some()) {
         return Err(CliError::NpyNeedsRaw);
     }
     match &args.result_file {
@@ -30,7 +30,7 @@ pub(crate) fn check_args(args: &ShowArgs) -> Result<(), CliError> {
 
 /// What a file of results is, and so what it may replace.
 fn content(args: &ShowArgs) -> Content {
-    match args.format {
+    match args.format() {
         _ if args.raw => Content::Secret,
         ResultFormat::Json => fhe_diagnostics::text(Text::Json),
         ResultFormat::Text | ResultFormat::Csv | ResultFormat::Npy => fhe_diagnostics::text(Text::Lines),
@@ -60,18 +60,18 @@ pub(crate) fn show(interface: &Interface, all: &[Shown<'_>], args: &ShowArgs) ->
     let predictions = predictions(interface, all, args.scores.then_some(args.top));
     // A model of a single number has nothing else to show.
     let has_scores = args.scores || predictions.iter().any(|prediction| prediction.value.is_some());
-    if has_scores && !args.raw && args.format == ResultFormat::Csv {
+    if has_scores && !args.raw && args.format() == ResultFormat::Csv {
         // Rows have no place for it.
         complain(&format!("warning: {SCORES_WARNING}"));
     }
-    if args.raw && args.format != ResultFormat::Json {
+    if args.raw && args.format() != ResultFormat::Json {
         // Rows of numbers have no place for them.
         for (i, prediction) in predictions.iter().enumerate() {
             prediction.doubtful().iter().for_each(|words| complain(&format!("warning: result {i}: {words}")));
         }
     }
     let scores = || -> Vec<Vec<f64>> { all.iter().map(|shown| shown.raw.to_vec()).collect() };
-    let text = match (args.format, args.raw) {
+    let text = match (args.format(), args.raw) {
         (ResultFormat::Text, false) => {
             predictions.iter().map(Prediction::text).collect::<Vec<_>>().join("\n")
         }

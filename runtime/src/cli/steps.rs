@@ -90,7 +90,8 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
     store::check_ciphertexts(&args.output)?;
     let program = Contract::load(&args.program)?;
     let part = args.model_input.as_deref().map(|name| port_named(&program.interface, name)).transpose()?;
-    let (inputs, n_found) = samples::load_part(&program.interface, &args.input, part.map(|(_, port)| port))?;
+    let (input, port) = (&args.input, part.map(|(_, port)| port));
+    let (inputs, n_found) = samples::load_part(&program.interface, &input.inputs, &input.taken, port)?;
     let expected = match part {
         None => Expected::input(&program.interface),
         Some((index, _)) => Expected::part(&program.interface, index),

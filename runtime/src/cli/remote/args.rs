@@ -6,8 +6,7 @@ use clap::Args;
 use fhe_host::parse_bytes;
 use zeroize::Zeroizing;
 
-use super::super::args::{InputArgs, InsecureArg, ResultFormat, ShowArgs, TextFormat};
-use super::super::selection::Selection;
+use super::super::args::{InsecureArg, ResultFormat, ShowArgs, TakenArgs, TextFormat};
 use super::RemoteError;
 
 /// Where a token is looked for when no file is named.
@@ -20,15 +19,8 @@ pub(crate) struct Remote {
     /// Pictures or folders of them, .npy, .npz, .csv, CIFAR-10 .bin or idx files (each may be gzipped)
     #[arg(required_unless_present = "keys_only")]
     pub inputs: Vec<PathBuf>,
-    /// Which samples of a file that holds several: 3, 0..8 or all (default: all, of up to 100)
-    #[arg(long, value_name = "RANGE")]
-    pub index: Option<Selection>,
-    /// Stretch pictures of another size to the model's
-    #[arg(long)]
-    pub resize: bool,
-    /// Accept inputs far outside those the model was calibrated on
-    #[arg(long)]
-    pub any_range: bool,
+    #[command(flatten)]
+    pub taken: TakenArgs,
     /// Make and send keys, and nothing else
     #[arg(long, conflicts_with = "inputs")]
     pub keys_only: bool,
@@ -58,16 +50,6 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// What to evaluate.
-    pub(super) fn input(&self) -> InputArgs {
-        InputArgs {
-            inputs: self.inputs.clone(),
-            index: self.index.clone(),
-            resize: self.resize,
-            any_range: self.any_range,
-        }
-    }
-
     /// The token, if there is one. It is no argument: those are visible to others.
     pub(super) fn token(&self) -> Result<Option<Zeroizing<String>>, RemoteError> {
         match &self.token_file {
@@ -86,7 +68,7 @@ impl Remote {
 
     /// How to sum up when there is no result to show.
     pub(super) fn summary_format(&self) -> TextFormat {
-        match self.show.format {
+        match self.show.format() {
             ResultFormat::Json => TextFormat::Json,
             ResultFormat::Text | ResultFormat::Csv | ResultFormat::Npy => TextFormat::Text,
         }

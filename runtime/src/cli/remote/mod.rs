@@ -50,7 +50,7 @@ pub(crate) fn remote(args: &Remote, quiet: bool) -> Result<(), CliError> {
     // Before keys are made: an input that cannot be read ends it.
     let inputs = match args.keys_only {
         true => Vec::new(),
-        false => samples::load(&interface, &args.input())?.0,
+        false => samples::load(&interface, &args.inputs, &args.taken)?.0,
     };
     let context = Context::new(interface.params().clone())?;
     let client = client(&home, &interface, &context)?;
