@@ -72,8 +72,8 @@ define_language! {
     }
 }
 
-/// The pattern of all that is no value: leaves that hold constants or attributes, and functions of them. Who matches values has an
-/// arm for these, and no `_`.
+/// The pattern of all that is no value: leaves that hold constants or attributes, and functions of them. Who matches values has
+/// an arm for these, and no `_`.
 macro_rules! constant {
     () => {
         Lang::One

@@ -46,7 +46,7 @@ pub struct Reading {
     pub reach: [i64; 2],
 }
 
-/// One summand of a channel: `weight` times what a channel of the tensor has at these distances, or nothing where that is outside.
+/// One summand of a channel: `weight` times what a channel of the tensor has at these distances, or nothing if that is outside.
 #[derive(Clone, Copy, Debug)]
 pub struct Summand {
     /// Channel of the tensor.
