@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::link::Link;
 use super::names::{Work, keys_folder};
 use super::objects::{Object, Objects};
-use super::pieces::{Pieces, remove_all};
+use super::pieces::{Pieces, ready_name, refused_name, remove_all};
 use super::queue::GatewayQueue;
 use super::upload::Sending;
 use crate::backend::{KeyStore, Later, NoUpload, Queue, Upload};
@@ -51,12 +51,14 @@ impl GatewayKeys {
     }
 
     async fn look(&self, entry: &Entry, at: &KeyRef) -> io::Result<Option<Keys>> {
-        let found = Pieces::find(&self.objects, at).await?;
-        let error = match found.refused && found.pieces.is_empty() {
-            true => self.objects.get(&format!("{}/refused", keys_folder(at))).await?,
-            false => None,
-        };
-        let error = error.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let mut found = Pieces::find(&self.objects, at).await?;
+        let mut error = None;
+        if !found.is_ready && found.len() != entry.key_file_bytes {
+            // Asked for by its name and after the list, in which pieces may be gone and the reason not yet there.
+            let reason = self.objects.get(&refused_name(at)).await?;
+            found.refused = reason.is_some();
+            error = reason.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        }
         Ok(state(entry, at, &found, error))
     }
 
@@ -78,18 +80,20 @@ impl GatewayKeys {
 fn state(entry: &Entry, at: &KeyRef, found: &Pieces, error: Option<Problem>) -> Option<Keys> {
     let (received_bytes, total_bytes) = (found.len(), entry.key_file_bytes);
     let state = match () {
+        () if found.is_leaving() => KeyState::Checking,
         () if found.is_ready => KeyState::Ready,
         () if error.is_some() => KeyState::Refused,
         () if received_bytes == total_bytes => KeyState::Checking,
         () if received_bytes > 0 => KeyState::Uploading,
         () => return None,
     };
+    let error = error.filter(|_| state == KeyState::Refused);
     Some(Keys { program: at.program, key: at.key, state, received_bytes, total_bytes, error })
 }
 
 impl KeyStore for GatewayKeys {
     fn is_ready(&self, at: &KeyRef) -> Later<'static, io::Result<bool>> {
-        let (objects, name) = (self.objects.clone(), format!("{}/ready", keys_folder(at)));
+        let (objects, name) = (self.objects.clone(), ready_name(at));
         Box::pin(async move { Ok(objects.len(&name).await?.is_some()) })
     }
 
@@ -161,7 +165,7 @@ impl KeyStore for GatewayKeys {
                 return Err(NoUpload::Exists);
             }
             let so_far = found.len();
-            if so_far == entry.key_file_bytes {
+            if so_far == entry.key_file_bytes || found.is_leaving() {
                 return Err(NoUpload::Busy);
             }
             if first != 0 && first != so_far {

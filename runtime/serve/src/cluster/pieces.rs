@@ -26,7 +26,7 @@ pub(super) struct Pieces {
     pub stray: Vec<Object>,
     /// Whether they were checked.
     pub is_ready: bool,
-    /// Whether they were thrown away.
+    /// Whether they are to be thrown away, or were.
     pub refused: bool,
 }
 
@@ -50,6 +50,11 @@ impl Pieces {
         found
     }
 
+    /// Whether they are being thrown away: nobody may write them before all of them are gone.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.refused && !(self.pieces.is_empty() && self.stray.is_empty())
+    }
+
     /// Bytes from the first on.
     pub(super) fn len(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.len).sum()
@@ -66,21 +71,52 @@ fn piece_offset(name: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// Throws the pieces of a key away; what marks them first, so that no mark is left without its pieces.
-pub(super) async fn remove_all(objects: &Objects, key: &KeyRef) -> io::Result<bool> {
-    let folder = keys_folder(key);
-    let mut was_there = objects.remove(&format!("{folder}/ready")).await?;
-    for object in objects.list(&folder).await? {
-        was_there |= !object.name.ends_with("/refused");
+/// Where the reason is for which keys were refused.
+pub(super) fn refused_name(key: &KeyRef) -> String {
+    format!("{}/refused", keys_folder(key))
+}
+
+/// What marks keys as checked.
+pub(super) fn ready_name(key: &KeyRef) -> String {
+    format!("{}/ready", keys_folder(key))
+}
+
+/// Throws the pieces of a key away. What marks them as ready goes first, so that it is not left without its pieces, and again last,
+/// for whoever ended a check meanwhile. A reason stays.
+pub(super) async fn remove_pieces(objects: &Objects, key: &KeyRef) -> io::Result<bool> {
+    let (ready, reason) = (ready_name(key), refused_name(key));
+    let mut was_there = objects.remove(&ready).await?;
+    for object in objects.list(&keys_folder(key)).await?.iter().filter(|object| object.name != reason) {
+        was_there = true;
         objects.remove(&object.name).await?;
     }
+    objects.remove(&ready).await?;
     Ok(was_there)
 }
 
-/// Throws the pieces of a key away and says why.
+/// Makes keys visible that were checked. Says whether their pieces, so many bytes, are still there.
+pub(super) async fn make_ready(objects: &Objects, key: &KeyRef, len: u64) -> io::Result<bool> {
+    objects.put(&ready_name(key), Bytes::new()).await?;
+    let is_whole = Pieces::find(objects, key).await?.len() == len;
+    if !is_whole {
+        objects.remove(&ready_name(key)).await?;
+    }
+    Ok(is_whole)
+}
+
+/// Throws away all that there is of a key. Says whether that was more than the reason of a refusal.
+pub(super) async fn remove_all(objects: &Objects, key: &KeyRef) -> io::Result<bool> {
+    let was_there = remove_pieces(objects, key).await?;
+    objects.remove(&refused_name(key)).await?;
+    Ok(was_there)
+}
+
+/// Says why the pieces of a key are thrown away, and does it. In this order: keys that are neither here nor refused would be sent
+/// again.
 pub(super) async fn refuse(objects: &Objects, key: &KeyRef, reason: &Problem) -> io::Result<()> {
-    remove_all(objects, key).await?;
-    objects.put(&format!("{}/refused", keys_folder(key)), serde_json::to_vec(reason)?.into()).await
+    objects.put(&refused_name(key), serde_json::to_vec(reason)?.into()).await?;
+    remove_pieces(objects, key).await?;
+    Ok(())
 }
 
 /// All pieces as one file.
@@ -160,7 +196,46 @@ mod tests {
         let reason = crate::jobs::problem("bad-keys", "they are");
         refuse(&objects, &key, &reason).await.unwrap();
         let found = Pieces::find(&objects, &key).await.unwrap();
-        assert!(found.refused && found.pieces.is_empty() && found.stray.is_empty());
+        assert!(found.refused && found.pieces.is_empty() && found.stray.is_empty() && !found.is_leaving());
         assert!(!remove_all(&objects, &key).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn keys_that_left_while_they_were_checked_are_not_ready() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = Objects::open(folder.path().join("s").to_str().unwrap()).unwrap();
+        let key = KeyRef { owner: Owner::anonymous(), program: ProgramId([1; 32]), key: KeyName([2; 16]) };
+        objects.put(&piece_name(&key, 0), Bytes::from_static(b"abc")).await.unwrap();
+        assert!(make_ready(&objects, &key, 3).await.unwrap());
+        assert!(Pieces::find(&objects, &key).await.unwrap().is_ready);
+        assert!(remove_all(&objects, &key).await.unwrap());
+        assert!(!make_ready(&objects, &key, 3).await.unwrap());
+        assert!(!Pieces::find(&objects, &key).await.unwrap().is_ready);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn refused_keys_are_here_or_refused_at_every_moment() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = Objects::open(folder.path().join("s").to_str().unwrap()).unwrap();
+        let key = KeyRef { owner: Owner::anonymous(), program: ProgramId([1; 32]), key: KeyName([2; 16]) };
+        for offset in 0..64 {
+            objects.put(&piece_name(&key, offset), Bytes::from_static(b"a")).await.unwrap();
+        }
+        let looking = tokio::spawn({
+            let (objects, key) = (objects.clone(), key.clone());
+            async move {
+                loop {
+                    let found = Pieces::find(&objects, &key).await.unwrap();
+                    if found.len() < 64 {
+                        assert!(objects.get(&refused_name(&key)).await.unwrap().is_some(), "{found:?}");
+                    }
+                    if found.refused && !found.is_leaving() {
+                        return;
+                    }
+                }
+            }
+        });
+        refuse(&objects, &key, &crate::jobs::problem("bad-keys", "they are")).await.unwrap();
+        looking.await.unwrap();
     }
 }

@@ -12,8 +12,8 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::names::{Work, input_name, keys_folder, result_name};
-use super::pieces::{PieceSource, Pieces, refuse};
+use super::names::{Work, input_name, result_name};
+use super::pieces::{PieceSource, Pieces, make_ready, refuse, remove_pieces};
 use super::worker::Shared;
 use crate::catalog::Entry;
 use crate::ids::{JobRef, KeyRef};
@@ -81,6 +81,11 @@ impl Shared {
     /// Reads all of a client's keys, joins them with their model, and makes them visible. Says whether that was all.
     async fn check(self: &Arc<Self>, key: &KeyRef, is_given_up: bool, hold: Hold) -> io::Result<bool> {
         let found = self.objects.patiently(|| Pieces::find(&self.objects, key)).await?;
+        if found.is_leaving() {
+            // Who refused them ended before they were gone.
+            self.objects.patiently(|| remove_pieces(&self.objects, key)).await?;
+            return Ok(true);
+        }
         if found.is_ready {
             return Ok(true);
         }
@@ -92,7 +97,8 @@ impl Shared {
             }
             return Ok(is_given_up);
         };
-        if found.len() != entry.key_file_bytes {
+        let len = entry.key_file_bytes;
+        if found.len() != len {
             // They were removed, or begun anew.
             return Ok(true);
         }
@@ -112,8 +118,9 @@ impl Shared {
         tracing::info!(key = %key.key, owner = %key.owner, ready = reason.is_none(), "keys checked");
         match reason {
             None => {
-                let name = format!("{}/ready", keys_folder(key));
-                self.objects.patiently(|| self.objects.put(&name, axum::body::Bytes::new())).await?;
+                if !self.objects.patiently(|| make_ready(&self.objects, key, len)).await? {
+                    self.ledger.forget(key);
+                }
             }
             Some(reason) if reason.code == "store" => return Err(io::Error::other(reason.message)),
             Some(reason) => {
