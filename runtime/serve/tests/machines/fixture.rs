@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fhe_serve::cluster::{Place, WorkerOptions, work};
@@ -50,9 +51,15 @@ impl Drop for Process {
     }
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on, and below those that systems give to whoever asks for any.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static N_ASKED: AtomicU32 = AtomicU32::new(0);
+    let ports = std::iter::repeat_with(|| {
+        let number = std::process::id().wrapping_mul(97) + 7 * N_ASKED.fetch_add(1, Ordering::Relaxed);
+        20_000 + (number % 12_000) as u16
+    });
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.take(12_000).find(is_free).expect("a free port")
 }
 
 #[track_caller]
@@ -81,14 +88,17 @@ impl Nats {
             let port = free_port();
             Some((port, Self::process(port, &folder)?))
         };
-        let (port, process) = (0..5).find_map(start).expect("NATS starts");
+        let (port, process) = (0..20).find_map(start).expect("NATS starts");
         Self { port, folder, process }
     }
 
     /// NATS on this port; nothing if it ended at once.
     fn process(port: u16, folder: &Path) -> Option<Process> {
+        static N_STARTED: AtomicUsize = AtomicUsize::new(0);
+        let number = N_STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test-{}-{number}", std::process::id());
         let child = Command::new(tool("FHE_NATS_SERVER", "nats-server"))
-            .args(["-a", "127.0.0.1", "-p", &port.to_string(), "-js", "-sd"])
+            .args(["-a", "127.0.0.1", "-p", &port.to_string(), "-n", &name, "-js", "-sd"])
             .arg(folder)
             .stderr(Stdio::null())
             .stdout(Stdio::null())
@@ -98,7 +108,7 @@ impl Nats {
         let mut has_ended = false;
         eventually("NATS listens", LONG, || {
             has_ended = process.0.try_wait().unwrap().is_some();
-            has_ended || TcpStream::connect(("127.0.0.1", port)).is_ok()
+            has_ended || greets(port, &name)
         });
         (!has_ended).then_some(process)
     }
@@ -107,12 +117,26 @@ impl Nats {
     pub(crate) fn restart(&mut self, pause: Duration) {
         self.process.kill();
         std::thread::sleep(pause);
-        self.process = Self::process(self.port, &self.folder).expect("NATS starts again");
+        // Whoever was connected may hold the port for a moment.
+        let start = |_| {
+            std::thread::sleep(Duration::from_millis(100));
+            Self::process(self.port, &self.folder)
+        };
+        self.process = (0..20).find_map(start).expect("NATS starts again");
     }
 
     pub(crate) fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
+}
+
+/// Whether it is the NATS of this name that listens: another process may have taken the port.
+fn greets(port: u16, name: &str) -> bool {
+    let Ok(stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
+    stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let mut line = String::new();
+    let read = BufReader::new(stream.take(64 << 10)).read_line(&mut line);
+    read.is_ok() && line.starts_with("INFO ") && line.contains(&format!("\"server_name\":\"{name}\""))
 }
 
 /// A service: NATS, a store, and what commands share.
