@@ -73,7 +73,10 @@ fn votes_are_one_for_every_pair_of_classes() {
 #[test]
 fn a_tail_has_at_most_eight_steps_and_each_takes_what_the_last_one_left() {
     let votes_then_best = [TailStep::Votes { classes: 4 }, TailStep::ArgMax { length: 4, inner: 1 }];
-    assert_eq!((tail(&votes_then_best, 0).len_after(6), tail(&votes_then_best, 0).len_after(4)), (Some(1), None));
+    assert_eq!(
+        (tail(&votes_then_best, 0).len_after(6), tail(&votes_then_best, 0).len_after(4)),
+        (Some(1), None)
+    );
     assert_eq!(tail(&[], 0).len_after(6), Some(6));
     assert_eq!(tail(&[TailStep::Sigmoid {}; 8], 0).len_after(6), Some(6));
     assert_eq!(tail(&[TailStep::Sigmoid {}; 9], 0).len_after(6), None);

@@ -3,68 +3,16 @@
 //! A result (c0, c1) decrypts to m = c0 + c1·s modulo q. The slots of real vectors tell m₀ and all mₖ - m₍ₙ₋ₖ₎: N/2 linear
 //! equations in the N coefficients of s. Whoever has all digits of two results solves for the key.
 
+mod attack;
+
 use std::sync::Arc;
 
-use fhe_bytecode::params::ntt_primes_near;
+use attack::{LOG_N, N, coefficients, interface, solve};
 use fhe_bytecode::*;
 use fhe_ckks::{Ciphertext, Context, Evaluator};
 use fhe_client::{Answer, Client, DEVIATIONS, Resolution, noise_floor};
 use fhe_fixed_seeds::fixed_seeds;
-use fhe_ring::{Coeff, NttForm, Poly};
 use fhe_secret::SecretKey;
-
-const LOG_N: u32 = 5;
-const N: usize = 1 << LOG_N;
-
-/// An interface whose author claims an error of `claimed`; results are at level 0 with a scale of 2^`scale_bits`.
-fn interface(log_n: u32, prime_bits: f64, scale_bits: f64, claimed: f64) -> Interface {
-    let towers = ntt_primes_near(prime_bits.exp2(), log_n, 1, &[]).unwrap();
-    let special_primes = ntt_primes_near(41f64.exp2(), log_n, 1, &towers).unwrap();
-    let (slots, scale) = (1 << (log_n - 1), Scale::from_log2(scale_bits));
-    let layout = Layout::vector(Packing::Packed, slots, 1, slots).unwrap();
-    let (input, output) = (
-        InputSpec {
-            name: "x".to_owned(),
-            layout: LayoutId(0),
-            level: Level(0),
-            scale,
-            preprocessing: Preprocessing::default(),
-            range: None,
-            ports: Vec::new(),
-        },
-        OutputSpec {
-            name: "y".to_owned(),
-            layout: LayoutId(0),
-            labels: Vec::new(),
-            range: None,
-            ports: Vec::new(),
-            tails: Vec::new(),
-        },
-    );
-    let spec = InterfaceSpec {
-        program: Fingerprint([7; 32]),
-        params: ParamsSpec {
-            log_n,
-            towers,
-            special_primes,
-            digit_size: 1,
-            pool: None,
-            insecure: true,
-            toy: true,
-        },
-        origin: Origin::default(),
-        input,
-        output,
-        output_level: Level(0),
-        output_scale: scale,
-        layouts: vec![layout.spec().clone()],
-        rotation_keys: Vec::new(),
-        relin_level: None,
-        conjugation_level: None,
-        prediction: Prediction { max_abs_error: claimed, ..Prediction::default() },
-    };
-    Interface::new(spec).unwrap()
-}
 
 struct Victim {
     client: Client,
@@ -102,11 +50,6 @@ impl Victim {
     }
 }
 
-fn coefficients(client: &Client, poly: &Poly<NttForm>) -> Vec<u64> {
-    let coeffs: Poly<Coeff> = client.context().ring().inverse(poly.clone());
-    coeffs.tower(0).to_vec()
-}
-
 /// What the slots of one result tell of the secret: rows of N factors and a sum, modulo q.
 fn equations_of(client: &Client, result: &Ciphertext, slots: &[f64], q: u64) -> Vec<Vec<u64>> {
     let [c0, c1] = [0, 1].map(|i| coefficients(client, &result.polys()[i]));
@@ -128,36 +71,6 @@ fn equations_of(client: &Client, result: &Ciphertext, slots: &[f64], q: u64) -> 
             row
         })
         .collect()
-}
-
-/// Gauss's elimination modulo the prime q.
-fn solve(mut rows: Vec<Vec<u64>>, q: u64) -> Vec<u64> {
-    let mul = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(q)) as u64;
-    let power = |base: u64, mut exponent: u64| {
-        let (mut base, mut result) = (base, 1);
-        while exponent > 0 {
-            if exponent & 1 == 1 {
-                result = mul(result, base);
-            }
-            base = mul(base, base);
-            exponent >>= 1;
-        }
-        result
-    };
-    for column in 0..N {
-        let pivot = (column..N).find(|&row| rows[row][column] != 0).expect("independent equations");
-        rows.swap(column, pivot);
-        let inverse = power(rows[column][column], q - 2);
-        rows[column].iter_mut().for_each(|x| *x = mul(*x, inverse));
-        let used = rows[column].clone();
-        for row in (0..N).filter(|&row| row != column) {
-            let factor = rows[row][column];
-            for (x, &y) in rows[row].iter_mut().zip(&used) {
-                *x = (*x + q - mul(factor, y)) % q;
-            }
-        }
-    }
-    rows.iter().map(|row| row[N]).collect()
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! An answer as a line, a table or JSON, and raw values as a NumPy array.
+//!
+//! Without scores as little is shown as says what the result is: one class, a coarse confidence, and whether it or any other
+//! score is doubted. A bit for every score would tell whoever wrote the program about as much as scores do.
 
 use comfy_table::{CellAlignment, Table};
 use fhe_bytecode::Interface;
-use fhe_client::{Answer, Content, Named, label};
+use fhe_client::{Answer, Content, Doubt, DoubtKind, Named, label};
 
 /// What is shown of one answer.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -17,7 +20,7 @@ pub(crate) struct Prediction {
     pub confidence: Option<f64>,
     /// Whether the error may have exchanged the best class with another.
     pub undecided: bool,
-    /// Scores that are not to be trusted.
+    /// Scores that are not to be trusted: each where scores are asked for, else the best one and whether there is another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubted>,
     /// The number of the input that the model was not calibrated on, if there is one.
@@ -26,7 +29,7 @@ pub(crate) struct Prediction {
     /// The true class, if the input file told it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// The model's outputs where they are more or other than the scores: classes, and numbers where scores are asked for.
+    /// The model's outputs where they are more or other than the scores: a class, and where scores are asked for all there is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<Output>,
     /// The rounded value of a model that computes a single number.
@@ -57,7 +60,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    fn new(named: &Named, shows_numbers: bool) -> Option<Self> {
+    fn new(named: &Named, shows_all: bool) -> Option<Self> {
         let empty = Self {
             name: named.name.clone(),
             shape: named.dims.clone(),
@@ -67,11 +70,13 @@ impl Output {
             unit: None,
         };
         match &named.content {
-            Content::Classes { names, .. } => Some(Self { classes: names.clone(), ..empty }),
-            Content::Numbers { values, unit, classes } if shows_numbers => {
+            Content::Classes { names, .. } if shows_all || names.len() == 1 => {
+                Some(Self { classes: names.clone(), ..empty })
+            }
+            Content::Numbers { values, unit, classes } if shows_all => {
                 Some(Self { values: values.clone(), unit: Some(*unit), names: classes.clone(), ..empty })
             }
-            Content::Numbers { .. } => None,
+            Content::Classes { .. } | Content::Numbers { .. } => None,
         }
     }
 
@@ -98,13 +103,15 @@ pub(crate) struct Class {
     pub score: Option<f64>,
 }
 
-/// A score that is not to be trusted.
+/// A score that is not to be trusted; one that is not said to be of any class is not that of the best one.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub(crate) struct Doubted {
     /// Position in the output vector.
-    pub index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
     /// Label of the class.
-    pub label: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// What is wrong, for programs.
     pub doubt: &'static str,
     /// What is wrong, for people.
@@ -119,18 +126,31 @@ impl Prediction {
             label: if index == answer.class { answer.label.clone() } else { label(interface, index) },
             score: n_top.map(|_| answer.scores[index]),
         };
-        let doubts = answer.doubts.iter().map(|doubt| Doubted {
-            index: doubt.index,
-            label: label(interface, doubt.index),
+        let doubted = |doubt: &Doubt, is_named: bool| Doubted {
+            index: is_named.then_some(doubt.index),
+            label: is_named.then(|| label(interface, doubt.index)),
             doubt: doubt.kind.code(),
             reason: doubt.kind.to_string(),
-        });
+        };
+        let doubts = match n_top {
+            Some(_) => answer.doubts.iter().map(|doubt| doubted(doubt, true)).collect(),
+            None => {
+                let best = answer.doubts.iter().find(|doubt| doubt.index == answer.class);
+                let other = answer.doubts.iter().filter(|doubt| doubt.index != answer.class);
+                // What wrapped around is the worse of the two.
+                let other = other.max_by_key(|doubt| matches!(doubt.kind, DoubtKind::MayHaveWrapped(_)));
+                best.map(|doubt| doubted(doubt, true))
+                    .into_iter()
+                    .chain(other.map(|doubt| doubted(doubt, false)))
+                    .collect()
+            }
+        };
         Self {
             name: None,
             top: answer.top(n_top.unwrap_or(1)).into_iter().map(class).collect(),
             confidence: answer.confidence,
             undecided: answer.is_undecided,
-            doubts: doubts.collect(),
+            doubts,
             outside_input: None,
             expected: None,
             outputs: answer.outputs.iter().filter_map(|o| Output::new(o, n_top.is_some())).collect(),
@@ -173,7 +193,8 @@ impl Prediction {
         table.set_header(["", "class", "score"]);
         for (rank, class) in self.top.iter().enumerate() {
             let score = class.score.map_or(String::new(), |score| score.to_string());
-            let mark = if self.doubts.iter().any(|d| d.index == class.index) { " (doubtful)" } else { "" };
+            let mark =
+                if self.doubts.iter().any(|d| d.index == Some(class.index)) { " (doubtful)" } else { "" };
             table.add_row([(rank + 1).to_string(), class.label.clone(), format!("{score}{mark}")]);
         }
         if let Some(column) = table.column_mut(2) {
@@ -210,7 +231,8 @@ pub(crate) fn to_npy(rows: &[Vec<f64>]) -> Vec<u8> {
 /// What is wrong with scores, those with the same fault together.
 fn in_words(doubts: &[Doubted]) -> Vec<String> {
     let words = |doubts: &[Doubted]| {
-        let labels: Vec<&str> = doubts.iter().map(|d| d.label.as_str()).collect();
+        let labels: Vec<&str> =
+            doubts.iter().map(|d| d.label.as_deref().unwrap_or("another class")).collect();
         let (scores, verb) = match labels[..] {
             [label] => (format!("the score of {label}"), "is "),
             _ => (format!("the scores of {}", labels.join(", ")), "are "),
@@ -227,26 +249,29 @@ fn in_words(doubts: &[Doubted]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use fhe_bytecode::Interval;
-    use fhe_client::DoubtKind;
 
     use super::*;
 
     #[test]
     fn doubts_are_sentences() {
-        let doubted = |index: usize, kind: DoubtKind| Doubted {
+        let doubted = |index: Option<usize>, kind: DoubtKind| Doubted {
             index,
-            label: index.to_string(),
+            label: index.map(|index| index.to_string()),
             doubt: kind.code(),
             reason: kind.to_string(),
         };
         let wrapped = DoubtKind::MayHaveWrapped(8.0);
         let outside = DoubtKind::Uncalibrated(Interval { low: -1.0, high: 2.0 });
         assert_eq!(
-            in_words(&[doubted(0, wrapped), doubted(1, outside), doubted(2, wrapped)]),
+            in_words(&[doubted(Some(0), wrapped), doubted(Some(1), outside), doubted(Some(2), wrapped)]),
             [
                 "the scores of 0, 2 may have wrapped around: the modulus holds ±8.000",
                 "the score of 1 is outside the calibrated scores [-1, 2]",
             ]
+        );
+        assert_eq!(
+            in_words(&[doubted(Some(4), outside), doubted(None, outside)]),
+            ["the scores of 4, another class are outside the calibrated scores [-1, 2]"]
         );
     }
 

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use fhe_bytecode::params::ntt_primes_below;
 use fhe_bytecode::{
-    CheckedProgram, Interface, Interval, Layout, LayoutId, Level, Packing, ProgramSpec, Rotation,
-    RotationKey, codec,
+    CheckedProgram, Interface, Interval, Layout, LayoutId, Level, Packing, Port, ProgramSpec, Rotation,
+    RotationKey, Tail, TailStep, codec,
 };
 
 use super::toy::toy_program;
@@ -131,6 +131,33 @@ fn scores_outside_the_calibrated_ones_are_marked_in_every_format() {
     assert!(stderr(&folder, &raw).contains("are outside the calibrated scores"));
     let shown = json(&folder.ok(&format!("{args} --format json")));
     assert_eq!(shown["predictions"][0]["doubts"][0]["doubt"], "outside-calibration");
+}
+
+/// A bit for every score, or a class for every two of them, tells an author about as much as scores do.
+#[test]
+fn without_scores_the_best_class_and_two_bits_of_doubt_are_all_that_is_told() {
+    let n_scores = toy_program(Packing::Packed).output_layout().shape().len();
+    let four = Port { name: "four".to_owned(), dims: vec![1, 4], channels_last: false, offset: 0 };
+    let pairs = Tail {
+        name: "pairs".to_owned(),
+        port: 0,
+        steps: vec![TailStep::ArgMax { length: 2, inner: 1 }],
+        classes: Vec::new(),
+    };
+    let folder = changed(|spec| {
+        spec.output.range = Some(Interval { low: 90.0, high: 91.0 });
+        (spec.output.ports, spec.output.tails) = (vec![four], vec![pairs]);
+    });
+    let folder = folder.with_result();
+    let args = "decrypt toy.fhebc out.ct --secret-key me.key --format json";
+    let shown = json(&folder.ok(args));
+    let [best, other] = &shown["predictions"][0]["doubts"].as_array().unwrap()[..] else { panic!("{shown}") };
+    assert_eq!(best["index"], shown["predictions"][0]["top"][0]["index"]);
+    assert!(other.get("index").is_none() && other.get("label").is_none(), "{shown}");
+    assert!(shown["predictions"][0].get("outputs").is_none(), "{shown}");
+    let scores = json(&folder.ok(&format!("{args} --scores")));
+    assert_eq!(scores["predictions"][0]["doubts"].as_array().unwrap().len(), n_scores);
+    assert_eq!(scores["predictions"][0]["outputs"][0]["classes"].as_array().unwrap().len(), 2);
 }
 
 #[test]
