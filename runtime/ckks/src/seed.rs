@@ -33,13 +33,15 @@ impl PublicSeed {
 /// Uniform residues by rejection; the values are public, so the time may depend on them.
 fn fill_uniform(rng: &mut impl RngCore, q: u64, out: &mut [u64]) {
     let mask = u64::MAX >> q.leading_zeros();
-    let mut bytes = [0; 4096];
+    let mut words = [[0; 8]; 512];
     let mut filled = 0;
     while filled < out.len() {
-        rng.fill_bytes(&mut bytes);
-        for word in bytes.as_chunks::<8>().0 {
+        // No more than may still be needed: every word of the stream is one candidate, however many are taken at a time.
+        let n_words = words.len().min(out.len() - filled);
+        rng.fill_bytes(words[..n_words].as_flattened_mut());
+        for word in &words[..n_words] {
             let candidate = u64::from_le_bytes(*word) & mask;
-            if candidate < q && filled < out.len() {
+            if candidate < q {
                 out[filled] = candidate;
                 filled += 1;
             }

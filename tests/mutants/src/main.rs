@@ -14,6 +14,7 @@ mod trial;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use instrument::Mutant;
 use trial::Verdict;
 
 /// A crate, and the files that get mutants.
@@ -54,22 +55,17 @@ fn main() -> ExitCode {
         let folder = copy.join(subject.folder);
         let tests = trial::tests(&folder, &programs);
         println!("{}: {} mutants, {} tests", subject.package, mutants.len(), tests.len());
-        let (mut n_tried, mut n_noticed, mut n_endless) = (0, 0, 0);
         let is_chosen = |id: usize| id % every == 0 && (numbers.is_empty() || numbers.contains(&id));
-        for mutant in mutants.iter().filter(|mutant| is_chosen(mutant.id)) {
-            let verdict = trial::judge(&folder, &tests, mutant.id);
-            n_tried += 1;
-            n_noticed += usize::from(verdict == Verdict::Noticed);
-            n_endless += usize::from(verdict == Verdict::Endless);
-            if verdict != Verdict::Noticed {
-                println!("{verdict:?}: {} {}:{}: {}", mutant.id, mutant.file, mutant.line, mutant.what);
-            }
-        }
+        let chosen: Vec<&Mutant> = mutants.iter().filter(|mutant| is_chosen(mutant.id)).collect();
+        let verdicts = trial::judge_all(&folder, &tests, &chosen);
+        let count = |wanted: Verdict| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+        let (n_tried, n_noticed, n_endless) =
+            (chosen.len(), count(Verdict::Noticed), count(Verdict::Endless));
         println!("{}: {n_tried} tried, {n_noticed} noticed, {n_endless} without end", subject.package);
         n_all += n_tried;
         n_killed += n_noticed + n_endless;
     }
-    let part = n_killed as f64 / f64::from(n_all.max(1));
+    let part = n_killed as f64 / n_all.max(1) as f64;
     println!("{n_killed} of {n_all} mutants noticed, {:.1} %", 100.0 * part);
     if part >= GOAL { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -5,7 +5,10 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::instrument::Mutant;
 
 /// Address space of a test, in KiB: a mutant may ask for everything.
 const MEMORY_KIB: u64 = 6 << 20;
@@ -74,8 +77,29 @@ fn listed(program: &Path, which: &[&str]) -> BTreeSet<String> {
     lines.lines().filter_map(|line| line.strip_suffix(": test").map(str::to_owned)).collect()
 }
 
+/// What tests say of mutants, on all cores; all but the noticed ones are printed when they are known.
+pub fn judge_all(folder: &Path, tests: &[Test], mutants: &[&Mutant]) -> Vec<Verdict> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some(mutant) = mutants.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let verdict = judge(folder, tests, mutant.id);
+            if verdict != Verdict::Noticed {
+                println!("{verdict:?}: {} {}:{}: {}", mutant.id, mutant.file, mutant.line, mutant.what);
+            }
+            done.push(verdict);
+        }
+        done
+    };
+    let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("judging does not panic")).collect()
+    })
+}
+
 /// What the tests that meet a mutant say of it, the quick ones first.
-pub fn judge(folder: &Path, tests: &[Test], mutant: usize) -> Verdict {
+fn judge(folder: &Path, tests: &[Test], mutant: usize) -> Verdict {
     let mut left: Vec<&Test> = tests.iter().filter(|test| test.meets.contains(&mutant)).collect();
     let mut verdict = Verdict::NotMet;
     while let Some(first) = left.first() {

@@ -338,4 +338,6 @@ fn in_parallel<T: Sync, U: Send>(items: &[T], check: impl Fn(&T) -> U + Sync) ->
 }
 
 #[cfg(test)]
+mod edge_tests;
+#[cfg(test)]
 mod tests;
