@@ -317,7 +317,8 @@ mod tests {
 
     #[test]
     fn residues_of_any_width_survive() {
-        for bits in 1..=61u32 {
+        // Under Miri a byte is dear.
+        for bits in (1..=61u32).step_by(if cfg!(miri) { 12 } else { 1 }) {
             let modulus = (1u64 << bits) + 1;
             for n in [0usize, 1, 7, 64, 129] {
                 let residues: Vec<u64> = (0..n as u64).map(|i| (modulus - 1) - (i * i) % modulus).collect();
