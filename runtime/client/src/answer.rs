@@ -82,8 +82,9 @@ impl Answer {
         let first = interface.output().ports.first().and_then(|port| port.range(raw.len()));
         let classes = first.unwrap_or(0..raw.len());
         let class = classes.start + best(&decided[classes.clone()]);
-        let others = || classes.clone().filter(|&i| i != class);
-        let lead = others().map(|i| scores[class] - scores[i]).fold(f64::INFINITY, f64::min);
+        // What is no number is no lead.
+        let mut others = classes.clone().filter(|&i| i != class);
+        let is_sure = others.all(|i| scores[class] - scores[i] > resolution.doubt());
         let doubts = decided.iter().enumerate().filter_map(|(index, &score)| {
             doubt(interface, &resolution, score).map(|kind| Doubt { index, kind })
         });
@@ -95,13 +96,12 @@ impl Answer {
             .iter()
             .any(|tail| tail.steps.iter().any(|step| matches!(step, TailStep::Votes { .. })));
         let own = outputs.iter().find_map(Named::class);
-        let is_close = lead <= resolution.doubt() || lead.is_nan();
         Self {
             class,
             label: own.map_or_else(|| label(interface, class), |(name, _)| name.to_owned()),
             confidence: (classes.len() > 1 && !voted)
                 .then(|| confidence(&scores[classes.clone()], class - classes.start)),
-            is_undecided: own.map_or(is_close, |(_, is_undecided)| is_undecided),
+            is_undecided: own.map_or(!is_sure, |(_, is_undecided)| is_undecided),
             doubts: doubts.collect(),
             outputs,
             unit: resolution.unit(),
