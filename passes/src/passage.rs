@@ -3,6 +3,8 @@
 //! Rules of redistribution and the equalization of channels both move factors; what becomes of one is said here only. A single
 //! factor stands for every channel and passes everything as it is.
 
+use std::ops::Range;
+
 use fhec_ir::{Pad, Shape, Slice};
 
 use crate::small::{Small, broadcast};
@@ -49,6 +51,16 @@ pub(crate) fn joined([v, w]: [&Small; 2], [left, right]: [usize; 2]) -> Small {
     })
 }
 
+/// After a concatenation of so many channels, of which these are the factor's own; the others have one.
+pub(crate) fn placed(v: &Small, channels: Range<usize>, n: usize) -> Small {
+    v.rebuild(vec![n], |v| {
+        let factor = |i: usize| {
+            if channels.contains(&i) { broadcast(v, i - channels.start, channels.len()) } else { 1.0 }
+        };
+        (0..n).map(factor).collect()
+    })
+}
+
 /// Some of the channels.
 pub(crate) fn part(v: &Small, from: usize, to: usize) -> Small {
     if v.len() == 1 { v.clone() } else { v.rebuild(vec![to - from], |v| v[from..to].to_vec()) }
@@ -86,6 +98,13 @@ mod tests {
         let pad = Pad { before: [1, 0, 0], after: [2, 0, 0] };
         assert_eq!(numbers(&padded(&v, &pad)), [1.0, 3.0, 5.0, 1.0, 1.0]);
         assert_eq!(unpadded(&padded(&v, &pad), &pad), v);
+    }
+
+    #[test]
+    fn factors_of_an_operand_have_their_place_in_a_concatenation() {
+        let v = Small::scalar(1.0).rebuild(vec![2], |_| vec![3.0, 5.0]);
+        assert_eq!(numbers(&placed(&v, 1..3, 4)), [1.0, 3.0, 5.0, 1.0]);
+        assert_eq!(numbers(&placed(&Small::scalar(2.0), 0..2, 3)), [2.0, 2.0, 1.0]);
     }
 
     #[test]

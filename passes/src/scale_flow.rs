@@ -3,6 +3,8 @@
 //! Unlike the rules of redistribution this does not search: a factor goes as far as it must, and where no constant can
 //! take it an explicit scale remains. The caller checks what that costs.
 
+use std::ops::Range;
+
 use fhec_ir::{Conv2d, Graph, Linear, NodeId, Op, ShapeError, TensorId, ValueRange};
 
 use crate::passage;
@@ -45,12 +47,17 @@ pub(crate) fn pull_scale(
         }
         Op::Pool(_) => pull_scale(graph, (producer, 0), v, pass)?,
         Op::Pad(pad) => pull_scale(graph, (producer, 0), &passage::unpadded(v, &pad), pass)?,
+        Op::Concat => {
+            for (slot, channels) in joined_channels(graph, producer).into_iter().enumerate() {
+                let v = passage::part(v, channels.start, channels.end);
+                pull_scale(graph, (producer, slot), &v, pass)?;
+            }
+        }
         Op::Input { .. }
         | Op::BatchNorm { .. }
         | Op::Poly { .. }
         | Op::Bivar { .. }
         | Op::Mul
-        | Op::Concat
         | Op::Slice(_)
         | Op::Flatten
         | Op::Output => return keep_scale(graph, (consumer, slot), v, pass),
@@ -121,13 +128,16 @@ fn push_into(
         Op::Pool(_) => v.clone(),
         Op::Flatten => passage::flattened(v, graph.shape(graph.operands(consumer)[0])),
         Op::Slice(slice) => passage::sliced(v, &slice),
+        Op::Concat => {
+            let channels = &joined_channels(graph, consumer)[slot];
+            passage::placed(v, channels.clone(), graph.shape(consumer).c)
+        }
         Op::Input { .. }
         | Op::BatchNorm { .. }
         | Op::Poly { .. }
         | Op::Bivar { .. }
         | Op::Add
         | Op::Mul
-        | Op::Concat
         | Op::Pad(_)
         | Op::Output => {
             let factor = v.store(graph);
@@ -140,6 +150,17 @@ fn push_into(
         scale_range(range, &passed.map(f64::recip));
     }
     push_scale(graph, consumer, &passed, pass)
+}
+
+/// The channels of a concatenation that come from every operand.
+fn joined_channels(graph: &Graph, concat: NodeId) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let part = |operand: &NodeId| {
+        let start = end;
+        end += graph.shape(*operand).c;
+        start..end
+    };
+    graph.operands(concat).iter().map(part).collect()
 }
 
 /// Multiplies a range by one factor per channel.
