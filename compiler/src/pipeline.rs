@@ -4,7 +4,7 @@ mod error;
 
 use std::sync::Arc;
 
-use fhe_bytecode::{CheckedProgram, CostModel};
+use fhe_bytecode::{CheckedProgram, Classes, CostModel};
 use fhec_ir::Verified;
 use indexmap::IndexMap;
 
@@ -70,6 +70,8 @@ pub(crate) struct Measured<'a> {
     pub(crate) all: &'a dyn Inputs,
     /// Numbers that inputs may have, whether some of these have them or not.
     pub(crate) range: Option<[f64; 2]>,
+    /// Which of the results are scores of classes.
+    pub(crate) classes: &'a Classes,
 }
 
 /// A program with the stages it came from.
@@ -127,8 +129,9 @@ impl Prepared {
             return Err(BuildError::Empty { depth, sublevels });
         }
         timed.judge()?;
-        let Measured { probes, all, range } = measured;
-        let stats = Stats::measure(&circuit, probes).and_then(|stats| stats.widened(&circuit, all, progress));
+        let Measured { probes, all, range, classes } = measured;
+        let stats = Stats::measure(&circuit, probes)
+            .and_then(|stats| stats.widened(&circuit, all, classes, progress));
         let stats = stats.map_err(|overflow| BuildError::Overflow {
             layer: circuit.value(overflow.value).name.clone(),
             size: overflow.size,

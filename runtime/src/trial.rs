@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fhe_bytecode::clear::ClearProgram;
-use fhe_bytecode::{CheckedProgram, Interface};
+use fhe_bytecode::{CheckedProgram, Classes, Interface};
 
 use fhe_ckks::{CkksError, Context, key_request};
 use fhe_client::{Client, ClientError, average_members};
@@ -43,8 +43,8 @@ pub struct Outcome {
     pub decrypted: Vec<f64>,
     /// What the program gives in the clear.
     pub clear: Vec<f64>,
-    /// Whether its numbers are the scores of classes: not so for an image, or for several outputs of a model.
-    pub has_classes: bool,
+    /// Which of its numbers are the scores of classes.
+    pub classes: Classes,
     /// Seconds to encode and encrypt the input.
     pub encrypt_seconds: f64,
     /// Seconds to evaluate.
@@ -99,26 +99,23 @@ impl Outcome {
         if error > bound || bound.is_nan() {
             return Err(Deviation::BeyondBound { error, bound });
         }
-        match (best(&self.decrypted), best(&self.clear)) {
-            (Some(found), Some(expected)) if self.has_classes && self.clear[found] < self.clear[expected] => {
-                let margin = self.clear[expected] - self.clear[found];
-                Err(Deviation::OtherClass { found, expected, margin })
-            }
-            _ => Ok(()),
+        match self.other_class() {
+            Some(deviation) => Err(deviation),
+            None => Ok(()),
         }
     }
 
     /// Whether the best class is that of the clear result, or as good there.
     pub fn is_same_class(&self) -> bool {
-        match (best(&self.decrypted), best(&self.clear)) {
-            (Some(found), Some(expected)) => !self.has_classes || self.clear[found] >= self.clear[expected],
-            (found, expected) => found == expected,
-        }
+        self.other_class().is_none()
     }
-}
 
-fn best(scores: &[f64]) -> Option<usize> {
-    (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]))
+    fn other_class(&self) -> Option<Deviation> {
+        let [found, expected] = [&self.decrypted, &self.clear].map(|scores| self.classes.best(scores));
+        let (found, expected) = (found?, expected?);
+        let margin = self.classes.lead_over(found, &self.clear);
+        (margin > 0.0).then_some(Deviation::OtherClass { found, expected, margin })
+    }
 }
 
 impl<'p> Trial<'p> {
@@ -205,16 +202,14 @@ impl<'p> Trial<'p> {
             .map(|result| Ok(self.client.decrypt_raw(result)?.to_vec()))
             .collect::<Result<Vec<_>, ClientError>>()?;
         let decrypt_seconds = share(began);
-        let n_ports = self.interface().output().ports.len();
-        let shape = self.program.output_layout().shape();
-        let has_classes = n_ports < 2 && shape.height * shape.width == 1;
+        let classes = self.interface().output().classes(self.program.output_layout().shape());
         let outcome = |(decrypted, tensor): (Vec<f64>, &&[f64])| {
             let clear = clear_output(self.program, tensor)?;
             let profile = profile.clone();
             Ok(Outcome {
                 decrypted,
                 clear,
-                has_classes,
+                classes: classes.clone(),
                 encrypt_seconds,
                 eval_seconds,
                 decrypt_seconds,
@@ -244,7 +239,7 @@ mod tests {
         Outcome {
             decrypted: decrypted.to_vec(),
             clear: clear.to_vec(),
-            has_classes: true,
+            classes: Classes::Scores(0..clear.len()),
             encrypt_seconds: 0.0,
             eval_seconds: 0.0,
             decrypt_seconds: 0.0,
@@ -271,7 +266,7 @@ mod tests {
     fn equal_scores_and_numbers_that_are_no_scores_have_no_other_class() {
         let tied = outcome(&[2.1, 2.0], &[2.0, 2.0]);
         assert!(tied.is_same_class() && tied.judge(1.0).is_ok());
-        let image = Outcome { has_classes: false, ..outcome(&[2.25, 2.0], &[1.75, 2.0]) };
+        let image = Outcome { classes: Classes::None, ..outcome(&[2.25, 2.0], &[1.75, 2.0]) };
         assert!(image.is_same_class() && image.judge(1.0).is_ok());
         assert!(image.judge(0.1).is_err());
     }

@@ -11,6 +11,7 @@ mod network;
 
 use std::collections::BTreeMap;
 
+use fhe_bytecode::Classes;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -113,7 +114,8 @@ pub(crate) fn approximate(
         progress(n_layers + i, n_layers + path.len());
         let polynomials = refined(&network, &chosen, &exact.layers, degrees);
         let layers = layers(&network, &chosen, &polynomials);
-        let (agreement, score_error) = agreement(&all.scores, &network.scores(&judged, &polynomials));
+        let scores = network.scores(&judged, &polynomials);
+        let (agreement, score_error) = agreement(network.classes(), &all.scores, &scores);
         let samples = judged.len();
         let names = open.gaps.iter().map(|gap| gap.name.clone());
         let approximation = Approximation { layers, samples, agreement, score_error };
@@ -160,7 +162,7 @@ impl Choices {
             let polynomials: Vec<Fitted> =
                 chosen.iter().enumerate().map(|(layer, &i)| self.by_layer[layer][i].clone()).collect();
             let found = network.scores(inputs, &polynomials);
-            difference(&found, &exact[..inputs.len()])
+            difference(network.classes(), &found, &exact[..inputs.len()])
         };
         let mut chosen = vec![0; n];
         let mut path = vec![chosen.clone()];
@@ -201,24 +203,20 @@ impl Difference {
     }
 }
 
-fn difference(found: &[Vec<f64>], exact: &[Vec<f64>]) -> Difference {
+fn difference(classes: &Classes, found: &[Vec<f64>], exact: &[Vec<f64>]) -> Difference {
     let (mut squares, mut size, mut changed) = (0.0, 0.0, 0);
     for (a, b) in found.iter().zip(exact) {
         let mean = if b.len() > 1 { b.iter().sum::<f64>() / b.len() as f64 } else { 0.0 };
         squares += a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum::<f64>();
         size += b.iter().map(|y| (y - mean).powi(2)).sum::<f64>();
-        changed += usize::from(best(a) != best(b));
+        changed += usize::from(classes.best(a) != classes.best(b));
     }
     let error = (squares / size.max(f64::MIN_POSITIVE)).sqrt();
-    let has_classes = exact.first().is_some_and(|scores| scores.len() > 1);
+    let has_classes = exact.first().is_some_and(|scores| classes.lead(scores) < f64::INFINITY);
     Difference {
         changed: has_classes.then(|| changed as f64 / exact.len().max(1) as f64),
         error: if error.is_nan() { f64::INFINITY } else { error },
     }
-}
-
-fn best(scores: &[f64]) -> Option<usize> {
-    (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(b.cmp(&a)))
 }
 
 /// Fits layer after layer behind the polynomials before it.
@@ -268,7 +266,7 @@ fn layers(network: &Network<'_>, inputs: &[Vec<f64>], polynomials: &[Fitted]) ->
     .collect()
 }
 
-fn agreement(exact: &[Vec<f64>], found: &[Vec<f64>]) -> (Option<f64>, f64) {
-    let Difference { changed, error } = difference(found, exact);
+fn agreement(classes: &Classes, exact: &[Vec<f64>], found: &[Vec<f64>]) -> (Option<f64>, f64) {
+    let Difference { changed, error } = difference(classes, found, exact);
     (changed.map(|share| 1.0 - share), error)
 }

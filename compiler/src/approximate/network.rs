@@ -1,5 +1,6 @@
 //! A model with its functions left open, led through by inputs: exactly, or with polynomials in their place.
 
+use fhe_bytecode::Classes;
 use fhec_ir::eval::{self, Value};
 use fhec_ir::{Graph, MemberIdx, NodeId, Op};
 use rayon::prelude::*;
@@ -97,6 +98,7 @@ pub(super) struct Network<'a> {
     order: Vec<NodeId>,
     input: NodeId,
     output: NodeId,
+    classes: Classes,
 }
 
 impl<'a> Network<'a> {
@@ -113,7 +115,14 @@ impl<'a> Network<'a> {
         let outputs = graph.outputs();
         let output = outputs.iter().copied().rfind(|id| !is_gap(id));
         let output = output.or(outputs.last().copied()).expect("an imported graph has an output");
-        Self { graph, gaps: &open.gaps, order, input: graph.inputs()[0], output }
+        let (gaps, input) = (&open.gaps, graph.inputs()[0]);
+        let classes = Classes::new(crate::layout::shape(graph.shape(output)), &open.ports, &open.tails);
+        Self { graph, gaps, order, input, output, classes }
+    }
+
+    /// Which of the scores are those of classes.
+    pub(super) fn classes(&self) -> &Classes {
+        &self.classes
     }
 
     /// The functions, in the order of the model.

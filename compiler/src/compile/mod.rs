@@ -97,7 +97,7 @@ fn compile_one(
         .filter(|options| options.order == Order::Before)
         .map(|options| cluster_model(&mut imported.graph, options));
     observer.imported(&imported);
-    let labels = labels::labels(request, &imported)?;
+    let (labels, classes) = (labels::labels(request, &imported)?, imported.classes());
     let log_n = ring_degrees(request)?;
     let shape = match imported.graph.inputs()[..] {
         [input] => imported.graph.shape(input),
@@ -129,7 +129,8 @@ fn compile_one(
     }
     observer.stage(Stage::Calibrate);
     let probes = calibration.probes();
-    let measured = Measured { probes: &probes, all: &calibration, range: calibration.pixels() };
+    let range = calibration.pixels();
+    let measured = Measured { probes: &probes, all: &calibration, range, classes: &classes };
     let verified = verify(&graph)?;
     let mut progress = |done, of| observer.fraction(done, of);
     let prepared = Prepared::new(verified, request.sublevels, request.cluster, measured, &mut progress)?;

@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
-use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::ClearProgram;
+use fhe_bytecode::{CheckedProgram, Classes};
 use serde::Serialize;
 
 use super::Compiled;
@@ -65,24 +65,25 @@ impl Rehearsal {
         self.max_abs_error <= self.predicted_max_abs_error && (self.is_same_class || is_tie)
     }
 
-    fn new(found: &[f64], clear: &[f64], predicted_max_abs_error: f64, seconds: f64) -> Self {
+    fn new(
+        classes: &Classes,
+        found: &[f64],
+        clear: &[f64],
+        predicted_max_abs_error: f64,
+        seconds: f64,
+    ) -> Self {
         let errors = found.iter().zip(clear).map(|(a, b)| (a - b).abs());
         // An error that is no number is the largest of all.
         let worst = |m: f64, e: f64| if e.is_nan() { f64::INFINITY } else { m.max(e) };
-        let mut sorted = clear.to_vec();
-        sorted.sort_by(|a, b| b.total_cmp(a));
+        let lead = classes.lead(clear);
         Self {
             max_abs_error: errors.fold(if found.len() == clear.len() { 0.0 } else { f64::INFINITY }, worst),
             predicted_max_abs_error,
-            is_same_class: best(found) == best(clear),
-            margin: sorted.get(1).map(|second| sorted[0] - second),
+            is_same_class: classes.best(found) == classes.best(clear),
+            margin: lead.is_finite().then_some(lead),
             seconds,
         }
     }
-}
-
-fn best(scores: &[f64]) -> Option<usize> {
-    (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]))
 }
 
 impl Compiled {
@@ -104,7 +105,8 @@ impl Compiled {
         let began = Instant::now();
         let found = by.scores(program, &self.sample, memory)?;
         let bound = program.spec().prediction.max_abs_error;
-        Ok(Rehearsal::new(&found, &clear, bound, began.elapsed().as_secs_f64()))
+        let classes = program.spec().output.classes(program.output_layout().shape());
+        Ok(Rehearsal::new(&classes, &found, &clear, bound, began.elapsed().as_secs_f64()))
     }
 }
 
@@ -114,7 +116,9 @@ mod tests {
 
     #[test]
     fn promise_is_kept_within_the_bound_and_with_the_same_class() {
-        let judged = |found: &[f64], clear: &[f64]| Rehearsal::new(found, clear, 0.1, 1.0).is_passed();
+        let classes = Classes::Scores(0..2);
+        let judged =
+            |found: &[f64], clear: &[f64]| Rehearsal::new(&classes, found, clear, 0.1, 1.0).is_passed();
         assert!(judged(&[1.0, 2.05], &[1.0, 2.0]));
         assert!(!judged(&[1.0, 2.2], &[1.0, 2.0]));
         assert!(!judged(&[f64::NAN, 2.0], &[1.0, 2.0]));

@@ -40,7 +40,7 @@ mod wire;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use fhe_bytecode::{Port, Tail};
+use fhe_bytecode::{Classes, Port, Tail};
 use fhec_ir::Graph;
 
 pub use contain::{contain, is_contained};
@@ -152,6 +152,12 @@ impl Imported {
     /// Whether the graph computes something else than the model, because activations were replaced.
     pub fn has_replacements(&self) -> bool {
         self.notes.iter().any(|note| matches!(note, Note::Replaced(_) | Note::Approximated { .. }))
+    }
+
+    /// Which numbers of the graph's output are scores of classes.
+    pub fn classes(&self) -> Classes {
+        let Some(&id) = self.graph.outputs().first() else { return Classes::None };
+        Classes::new(crate::layout::shape(self.graph.shape(id)), &self.ports, &self.tails)
     }
 }
 

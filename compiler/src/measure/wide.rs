@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use fhe_bytecode::Classes;
 use fhec_ir::MemberIdx;
 use rayon::prelude::*;
 
@@ -25,7 +26,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(circuit: &Circuit, input: &[f64]) -> Self {
+    fn new(circuit: &Circuit, classes: &Classes, input: &[f64]) -> Self {
         let output = circuit.outputs[0].index();
         let (mut extent, mut results) = (None::<Extent>, Vec::new());
         for member in 0..circuit.n_members as u32 {
@@ -38,15 +39,8 @@ impl Seen {
             results.push(std::mem::take(&mut trace.values[output]));
         }
         let extent = extent.unwrap_or_else(|| Extent::none(circuit.values.len()));
-        Self { extent, lead: lead(&combined(circuit, &results)) }
+        Self { extent, lead: classes.lead(&combined(circuit, &results)) }
     }
-}
-
-/// How far the best number is ahead of the next; infinitely if it is alone.
-fn lead(scores: &[f64]) -> f64 {
-    let mut sorted = scores.to_vec();
-    sorted.sort_by(|a, b| b.total_cmp(a));
-    sorted.get(1).map_or(f64::INFINITY, |next| sorted[0] - next)
 }
 
 impl Stats {
@@ -59,13 +53,14 @@ impl Stats {
         mut self,
         circuit: &Circuit,
         inputs: &dyn Inputs,
+        classes: &Classes,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, Overflow> {
         // The input that leads furthest, value by value.
         let mut furthest: Vec<(f64, usize)> = vec![(0.0, 0); circuit.values.len()];
         for start in (0..inputs.len()).step_by(CHUNK) {
             let chunk = start..(start + CHUNK).min(inputs.len());
-            let of_input = |index: usize| Seen::new(circuit, &inputs.input(index));
+            let of_input = |index: usize| Seen::new(circuit, classes, &inputs.input(index));
             let seen: Vec<Seen> = chunk.clone().into_par_iter().map(of_input).collect();
             for (index, Seen { mut extent, lead }) in chunk.clone().zip(seen) {
                 if let Some(value) = extent.peak.iter().position(|size| *size > LARGEST) {
@@ -129,13 +124,6 @@ fn cases(circuit: &Circuit, inputs: &[Vec<f64>], is_wanted: impl Fn(&Extent) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lead_is_the_distance_of_the_best_two() {
-        assert_eq!(lead(&[1.0, 4.0, 2.5]), 1.5);
-        assert_eq!(lead(&[2.0, 2.0]), 0.0);
-        assert_eq!(lead(&[1.0]), f64::INFINITY);
-    }
 
     #[test]
     fn extremes_are_those_of_most_values() {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::{ClearProgram, Event, Hook, InputError};
+use fhe_bytecode::{CheckedProgram, Classes};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -162,6 +162,7 @@ struct Simulator<'a> {
     clear: ClearProgram<'a>,
     noise: InstructionNoise,
     moduli: Moduli,
+    classes: Classes,
     samples: &'a dyn Inputs,
     seed: u64,
 }
@@ -172,7 +173,8 @@ impl<'a> Simulator<'a> {
         let n = samples.len().min(SIZED);
         let sized: Vec<Vec<f64>> = (0..n).map(|i| samples.input(i * samples.len() / n)).collect();
         let noise = InstructionNoise::new(&clear, &sized)?;
-        Ok(Self { program, clear, noise, moduli, samples, seed })
+        let classes = program.spec().output.classes(program.output_layout().shape());
+        Ok(Self { program, clear, noise, moduli, classes, samples, seed })
     }
 
     fn outcomes(
@@ -227,7 +229,7 @@ impl<'a> Simulator<'a> {
         let exact = self.clear.run(&sample, &mut ())?;
         let mut hook = self.hook(index);
         let noisy = self.clear.run(&sample, &mut hook)?;
-        Ok(Outcome::new(&exact, &noisy, self.samples.class(index), hook.fullest))
+        Ok(Outcome::new(&self.classes, &exact, &noisy, self.samples.class(index), hook.fullest))
     }
 
     /// The noise and the moduli of one sample.
@@ -284,12 +286,19 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn new(exact: &[f64], noisy: &[f64], class: Option<usize>, fullest: wrap::Fullest) -> Self {
-        let (best, found) = (largest(exact), largest(noisy));
+    fn new(
+        classes: &Classes,
+        exact: &[f64],
+        noisy: &[f64],
+        class: Option<usize>,
+        fullest: wrap::Fullest,
+    ) -> Self {
+        let [best, found] = [exact, noisy].map(|scores| classes.best(scores).unwrap_or(0));
+        let first = if let Classes::Scores(range) = classes { range.start } else { 0 };
         let errors = || exact.iter().zip(noisy).map(|(a, b)| (a - b).abs());
         let result = SampleResult {
             class: found,
-            score: noisy.get(found).copied().unwrap_or(0.0),
+            score: noisy.get(first + found).copied().unwrap_or(0.0),
             exact_class: best,
             truth: class,
             wrapped: fullest.has_wrapped(),
@@ -305,10 +314,6 @@ impl Outcome {
             fullest,
         }
     }
-}
-
-fn largest(scores: &[f64]) -> usize {
-    scores.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(i, _)| i)
 }
 
 /// Keeps the last result of every layer, as a tensor.

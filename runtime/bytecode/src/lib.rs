@@ -41,8 +41,8 @@ pub use memory::Memory;
 pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, Pool, TowerIdx};
 pub use plan::{CostModel, Cpu, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
 pub use program::{
-    InputSpec, Instruction, Interval, Kind, LayerSpec, LinearMap, Numbers, Op, Origin, OutputSpec, Port,
-    Prediction, Preprocessing, ProgramSpec, Raw, RotationKey, Tail, TailStep,
+    Classes, InputSpec, Instruction, Interval, Kind, LayerSpec, LinearMap, Numbers, Op, Origin, OutputSpec,
+    Port, Prediction, Preprocessing, ProgramSpec, Raw, RotationKey, Tail, TailStep,
 };
 pub use rotation::Rotation;
 pub use scale::Scale;

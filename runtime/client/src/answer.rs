@@ -1,7 +1,9 @@
 //! What a decrypted result says, with no digit that it must not show.
 
+use std::ops::Range;
+
 use fhe_bytecode::text::harmless;
-use fhe_bytecode::{Interface, Interval, TailStep};
+use fhe_bytecode::{Classes, Interface, Interval};
 
 use super::resolution::Resolution;
 use super::tail::{Named, outputs};
@@ -31,6 +33,10 @@ pub struct Answer {
     pub doubts: Vec<Doubt>,
     /// The model's outputs where they are more or other than the scores: several, or what a client computes from them.
     pub outputs: Vec<Named>,
+    /// Where the scores of classes are.
+    places: Range<usize>,
+    /// Whether classes win by votes, so that no score is that of a class.
+    is_voted: bool,
 }
 
 /// Why a score is not to be trusted.
@@ -78,40 +84,45 @@ impl Answer {
         let (finest, resolution) = (Resolution::finest(interface), Resolution::of(interface));
         let decided = Zeroizing::new(raw.iter().map(|&score| finest.round(score)).collect::<Vec<f64>>());
         let scores: Vec<f64> = decided.iter().map(|&score| resolution.round(score)).collect();
-        // The classes are those of the first output.
-        let first = interface.output().ports.first().and_then(|port| port.range(raw.len()));
-        let classes = first.unwrap_or(0..raw.len());
-        let class = classes.start + best(&decided[classes.clone()]);
+        let classes = interface.output().classes(interface.output_layout().shape());
+        let is_voted = matches!(classes, Classes::Votes(..));
+        let first = || interface.output().ports.first().and_then(|port| port.range(raw.len()));
+        let places = match classes {
+            Classes::Scores(range) | Classes::Votes(range, _) if range.end <= raw.len() => range,
+            _ => first().unwrap_or(0..raw.len()),
+        };
+        let class = places.start + best(&decided[places.clone()]);
         // What is no number is no lead.
-        let mut others = classes.clone().filter(|&i| i != class);
+        let mut others = places.clone().filter(|&i| i != class);
         let is_sure = others.all(|i| scores[class] - scores[i] > resolution.doubt());
         let doubts = decided.iter().enumerate().filter_map(|(index, &score)| {
             doubt(interface, &resolution, score).map(|kind| Doubt { index, kind })
         });
         let outputs = outputs(interface, &decided, &resolution);
-        // Where classes win by votes, the largest score is no class.
-        let voted = interface
-            .output()
-            .tails
-            .iter()
-            .any(|tail| tail.steps.iter().any(|step| matches!(step, TailStep::Votes { .. })));
         let own = outputs.iter().find_map(Named::class);
         Self {
             class,
             label: own.map_or_else(|| label(interface, class), |(name, _)| name.to_owned()),
-            confidence: (classes.len() > 1 && !voted)
-                .then(|| confidence(&scores[classes.clone()], class - classes.start)),
+            // Where classes win by votes, the largest score is no class.
+            confidence: (places.len() > 1 && !is_voted)
+                .then(|| confidence(&scores[places.clone()], class - places.start)),
             is_undecided: own.map_or(!is_sure, |(_, is_undecided)| is_undecided),
             doubts: doubts.collect(),
             outputs,
             unit: resolution.unit(),
             scores,
+            places,
+            is_voted,
         }
     }
 
-    /// Positions of the `n` best classes: the best one, then by rounded score, equal ones in the order of the output.
+    /// Positions of the `n` best classes: the best one, then by rounded score, equal ones in the order of the output. Where
+    /// classes win by votes no score is that of a class, and the best one is alone.
     pub fn top(&self, n: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.scores.len()).collect();
+        if self.is_voted {
+            return vec![self.class];
+        }
+        let mut order: Vec<usize> = self.places.clone().collect();
         // The order of equal scores must not tell what rounding hides.
         order.sort_by(|&a, &b| {
             (b == self.class).cmp(&(a == self.class)).then(self.scores[b].total_cmp(&self.scores[a]))
@@ -120,15 +131,31 @@ impl Answer {
         order
     }
 
+    /// Whether classes win by votes, so that no score is that of a class.
+    pub fn is_voted(&self) -> bool {
+        self.is_voted
+    }
+
     /// What is wrong with one score.
     pub fn doubt(&self, index: usize) -> Option<DoubtKind> {
         self.doubts.iter().find(|doubt| doubt.index == index).map(|doubt| doubt.kind)
     }
 }
 
-/// The label of a class, or its position; what a terminal would obey is spelled out.
-pub fn label(interface: &Interface, class: usize) -> String {
-    interface.output().labels.get(class).map_or_else(|| class.to_string(), |label| harmless(label))
+/// The label of the score at a position, or its number among the classes; what a terminal would obey is spelled out.
+pub fn label(interface: &Interface, position: usize) -> String {
+    let output = interface.output();
+    if let Some(label) = output.labels.get(position) {
+        return harmless(label);
+    }
+    match output.classes(interface.output_layout().shape()) {
+        Classes::Scores(range) if range.contains(&position) => {
+            let class = position - range.start;
+            let names = output.tails.iter().find(|tail| tail.gives_classes()).map(|tail| &tail.classes);
+            names.and_then(|names| names.get(class)).map_or_else(|| class.to_string(), |name| harmless(name))
+        }
+        _ => position.to_string(),
+    }
 }
 
 fn best(scores: &[f64]) -> usize {

@@ -124,7 +124,7 @@ impl Prediction {
         let class = |index: usize| Class {
             index,
             label: if index == answer.class { answer.label.clone() } else { label(interface, index) },
-            score: n_top.map(|_| answer.scores[index]),
+            score: n_top.filter(|_| !answer.is_voted()).map(|_| answer.scores[index]),
         };
         let doubted = |doubt: &Doubt, is_named: bool| Doubted {
             index: is_named.then_some(doubt.index),

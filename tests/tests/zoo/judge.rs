@@ -1,7 +1,9 @@
 //! Builds a model, evaluates it under encryption, and compares with the original runtime.
 
-use fhe_bytecode::Port;
-use fhe_client::{Answer, Content};
+use std::collections::BTreeSet;
+
+use fhe_bytecode::{Interface, Port};
+use fhe_client::{Answer, Content, label};
 use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
 use fhe_secret::SeedSource;
@@ -115,8 +117,22 @@ fn compared(card: &Card, compiled: &Compiled, ports: &[Port]) -> Result<(), Stri
         for (name, answers) in &card.outputs {
             output(card, compiled, &outcome.decrypted, name, answers, sample)?;
         }
+        listed(trial.interface(), &outcome.decrypted)?;
     }
     Ok(())
+}
+
+/// What is listed as classes are numbers of one output, each under a name of its own.
+fn listed(interface: &Interface, raw: &[f64]) -> Result<(), String> {
+    let classes = Answer::new(interface, raw).top(usize::MAX);
+    let names: BTreeSet<String> = classes.iter().map(|&class| label(interface, class)).collect();
+    let ports = &interface.output().ports;
+    let holds =
+        |port: &Port| port.range(raw.len()).is_some_and(|own| classes.iter().all(|c| own.contains(c)));
+    match names.len() == classes.len() && (ports.is_empty() || ports.iter().any(holds)) {
+        true => Ok(()),
+        false => Err(format!("{names:?} are listed as classes")),
+    }
 }
 
 /// Compares one output of the model with the original runtime's.

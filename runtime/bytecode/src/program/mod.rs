@@ -3,6 +3,7 @@
 //! [`ProgramSpec`] is plain data, in RON or in the binary format; [`crate::check`] turns it into a
 //! [`crate::CheckedProgram`], the only form that a runtime accepts.
 
+mod classes;
 mod instruction;
 mod meaning;
 mod port;
@@ -18,6 +19,7 @@ use crate::rotation::Rotation;
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 
+pub use classes::Classes;
 pub use instruction::{Instruction, Op};
 pub use meaning::{Kind, Numbers};
 pub use port::{MAX_PORTS, Port, Tail, TailStep};

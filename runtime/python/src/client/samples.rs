@@ -84,8 +84,11 @@ pub(super) fn decrypted(
         watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
         let sample: Vec<_> = sample.into_iter().map(|stored| stored.expand(context)).collect();
         let every_digit = client.decrypt_raw(&sample)?;
-        let answer = Answer::new(client.interface(), &every_digit);
-        Ok(if raw { Answer { scores: every_digit.to_vec(), ..answer } } else { answer })
+        let mut answer = Answer::new(client.interface(), &every_digit);
+        if raw {
+            answer.scores = every_digit.to_vec();
+        }
+        Ok(answer)
     };
     results.samples.into_iter().enumerate().map(one).collect()
 }
