@@ -68,3 +68,42 @@ fn trained_resnet20_gives_the_clear_result() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../onnx-models/resnet20-cifar10.onnx");
     check_model("trained", std::fs::read(path).unwrap(), LayoutChoice::Packed, 20, 8 << 30);
 }
+
+#[test]
+#[ignore = "takes minutes and 8 GiB; run with cargo xtask slow"]
+fn vgg16_gives_the_clear_result() {
+    check(Network::Vgg16, LayoutChoice::Packed, 16, 16 << 30);
+}
+
+#[test]
+#[ignore = "takes minutes and 8 GiB; run with cargo xtask slow"]
+fn resnet18_gives_the_clear_result() {
+    check(Network::Resnet18, LayoutChoice::Packed, 18, 16 << 30);
+}
+
+/// Two multiplications a layer and one for the classifier, two of them a level; simulated noise changes no class.
+#[test]
+#[ignore = "takes minutes; run with cargo xtask slow"]
+fn deeper_residual_networks_are_built_and_keep_their_classes() {
+    for (network, levels) in [(Network::Resnet44, 44), (Network::Resnet56, 56)] {
+        let imported = import_bytes(generate(&Spec::new(network)), &ImportOptions::default()).unwrap();
+        let model = Model::imported(network.name(), imported);
+        // They are not evaluated: keys may be larger than this machine.
+        let request = Request { memory: 256 << 30, layout: LayoutChoice::Packed, ..Request::new(model) };
+        let compiled = compile(&request, &mut ()).unwrap();
+        assert_eq!(compiled.built.positions().n_levels(), levels);
+        let (params, summary) = (compiled.built.program.params(), &compiled.check.summary);
+        eprintln!(
+            "{}: N = 2^{}, log2 PQ {:.0}, keys {} bytes, {} classes of {} change, error {:.2e}",
+            network.name(),
+            params.log_n(),
+            params.log2_pq(),
+            compiled.built.program.key_bytes(),
+            summary.changed_classes,
+            summary.samples,
+            summary.max_abs_error
+        );
+        assert!(params.is_secure() && summary.samples > 0);
+        assert_eq!((summary.changed_classes, summary.wrapped_samples), (0, 0));
+    }
+}

@@ -1,4 +1,4 @@
-//! The networks of the level tables, generated: VGG-16, ResNet-18/20/32 on images of any size, and a LeNet.
+//! The networks of the level tables, generated: VGG-16, ResNet-18/20/32/44/56 on images of any size, and a LeNet.
 //!
 //! Random weights, measured batch-norm statistics, activations spelled as ordinary ONNX arithmetic. The same spec
 //! gives the same bytes.
@@ -26,14 +26,25 @@ pub enum Network {
     Resnet20,
     /// 16 to 64 channels in three stages of five blocks.
     Resnet32,
+    /// 16 to 64 channels in three stages of seven blocks.
+    Resnet44,
+    /// 16 to 64 channels in three stages of nine blocks.
+    Resnet56,
     /// Two convolutions and three dense layers on 28x28 gray images.
     Lenet,
 }
 
 impl Network {
     /// All networks, in the order of the level table.
-    pub const ALL: [Network; 5] =
-        [Network::Vgg16, Network::Resnet18, Network::Resnet20, Network::Resnet32, Network::Lenet];
+    pub const ALL: [Network; 7] = [
+        Network::Vgg16,
+        Network::Resnet18,
+        Network::Resnet20,
+        Network::Resnet32,
+        Network::Resnet44,
+        Network::Resnet56,
+        Network::Lenet,
+    ];
 
     /// File stem.
     pub fn name(self) -> &'static str {
@@ -42,6 +53,8 @@ impl Network {
             Network::Resnet18 => "resnet18",
             Network::Resnet20 => "resnet20",
             Network::Resnet32 => "resnet32",
+            Network::Resnet44 => "resnet44",
+            Network::Resnet56 => "resnet56",
             Network::Lenet => "lenet",
         }
     }
@@ -126,6 +139,8 @@ pub fn generate(spec: &Spec) -> Vec<u8> {
         Network::Resnet18 => resnet::write(&mut layers, spec, &[(64, 2), (128, 2), (256, 2), (512, 2)]),
         Network::Resnet20 => resnet::write(&mut layers, spec, &[(16, 3), (32, 3), (64, 3)]),
         Network::Resnet32 => resnet::write(&mut layers, spec, &[(16, 5), (32, 5), (64, 5)]),
+        Network::Resnet44 => resnet::write(&mut layers, spec, &[(16, 7), (32, 7), (64, 7)]),
+        Network::Resnet56 => resnet::write(&mut layers, spec, &[(16, 9), (32, 9), (64, 9)]),
         Network::Lenet => lenet(&mut layers, spec),
     };
     layers.finish(&scores)
