@@ -7,10 +7,11 @@
 //!
 //! Before: verified tensor graph. After: same outputs and depth; no quadratic polynomial has a linear or constant term.
 
-use fhec_ir::{Graph, NodeId, Op, ShapeError, ValueRange};
+use fhec_ir::{Graph, NodeId, Op, ShapeError};
 
 use crate::pass::{Changed, Pass, PassCx, PassError};
-use crate::small::{Small, broadcast};
+use crate::scale_flow::shifted;
+use crate::small::Small;
 
 /// The pass.
 pub struct CompleteSquare;
@@ -136,15 +137,4 @@ fn apply(graph: &mut Graph, id: NodeId, square: &Square) -> Result<(), ShapeErro
     graph.replace_uses(id, y);
     graph.remove(id);
     Ok(())
-}
-
-fn shifted(range: &ValueRange, shift: &Small) -> ValueRange {
-    let n = range.lo.len();
-    let extreme = |c: usize, pick: fn(f64, f64) -> f64| {
-        shift.members().iter().map(|m| broadcast(m, c, n)).reduce(pick).unwrap_or(0.0)
-    };
-    ValueRange {
-        lo: range.lo.iter().enumerate().map(|(c, lo)| lo + extreme(c, f64::min)).collect(),
-        hi: range.hi.iter().enumerate().map(|(c, hi)| hi + extreme(c, f64::max)).collect(),
-    }
 }

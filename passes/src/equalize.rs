@@ -11,11 +11,13 @@
 //! A polynomial that is not monic, since a leading coefficient is zero in some channel, takes α^i into its coefficients and
 //! gives nothing to the layer after. That is done where powers of its operand would be too large to compute with.
 //!
-//! Before: verified graph with recorded ranges. After: same outputs, never deeper; operands of monic polynomials lie in
-//! about [-1, 1] per channel.
+//! The factors of a product are divided by an α each, and the layer after it takes the product of both.
+//!
+//! Before: verified graph with recorded ranges. After: same outputs, never deeper; operands of monic polynomials and factors
+//! of products lie in about [-1, 1] per channel.
 
 use fhec_ir::cost::depths;
-use fhec_ir::{Graph, NodeId, Op, ShapeError};
+use fhec_ir::{Graph, NodeId, Op, ShapeError, ValueRange};
 
 use crate::pass::{Changed, Pass, PassCx, PassError};
 use crate::scale_flow::{pull_scale, push_scale};
@@ -42,26 +44,34 @@ impl Pass for EqualizeChannels {
     }
 
     fn summary(&self) -> &'static str {
-        "scale every channel to range one before it is squared"
+        "scale every channel to range one before it is squared or multiplied"
     }
 
     fn run(&self, graph: &mut Graph, cx: &mut PassCx) -> Result<Changed, PassError> {
-        let lacks_range = |id: &NodeId| graph.node(graph.operands(*id)[0]).range.is_none();
+        let lacks_range = |id: &NodeId| graph.operands(*id).iter().any(|x| graph.node(*x).range.is_none());
         if !cx.calibration.is_empty() && find(graph).iter().any(lacks_range) {
             crate::ranges::measure(graph, &cx.calibration)?;
         }
         let mut changed = Changed::No;
         let mut depth = depths(graph).total();
         for id in find(graph) {
-            let Some(alpha) = alpha(graph, id) else {
-                cx.count("without a range", 1);
-                continue;
-            };
-            if !is_monic(graph, id) && !has_large_powers(graph, id, &alpha) {
-                continue;
-            }
             let mut trial = graph.clone();
-            apply(&mut trial, id, &alpha)?;
+            if matches!(graph.op(id), Op::Mul) {
+                let Some(alphas) = factor_alphas(graph, id) else {
+                    cx.count("without a range", 1);
+                    continue;
+                };
+                apply_to_product(&mut trial, id, &alphas)?;
+            } else {
+                let Some(alpha) = alpha(graph, id) else {
+                    cx.count("without a range", 1);
+                    continue;
+                };
+                if !is_monic(graph, id) && !has_large_powers(graph, id, &alpha) {
+                    continue;
+                }
+                apply(&mut trial, id, &alpha)?;
+            }
             let deeper = depths(&trial).total() > depth;
             cx.count(if deeper { "left alone" } else { "equalized" }, 1);
             if !deeper {
@@ -75,9 +85,11 @@ impl Pass for EqualizeChannels {
     }
 }
 
-/// Polynomials of degree two or more, last first, so that a factor that goes forward meets settled scales.
+/// Products, and polynomials of degree two or more, last first, so that a factor that goes forward meets settled scales.
 fn find(graph: &Graph) -> Vec<NodeId> {
-    let is_curved = |id: &NodeId| coefficients(graph, *id).is_some_and(|c| c.rows() > 2);
+    let is_curved = |id: &NodeId| {
+        matches!(graph.op(*id), Op::Mul) || coefficients(graph, *id).is_some_and(|c| c.rows() > 2)
+    };
     graph.topo_order().into_iter().rev().filter(is_curved).collect()
 }
 
@@ -105,18 +117,39 @@ fn alpha(graph: &Graph, id: NodeId) -> Option<Small> {
     let range = graph.node(graph.operands(id)[0]).range.as_ref()?;
     let Op::Poly { coeffs } = *graph.op(id) else { unreachable!("candidates are polynomials") };
     let c = Small::of(graph, coeffs);
-    let widths: Vec<f64> = range.lo.iter().zip(&range.hi).map(|(lo, hi)| lo.abs().max(hi.abs())).collect();
-    let widest = widths.iter().copied().fold(0.0, f64::max);
-    if !widest.is_normal() {
-        return None;
-    }
+    let widths = widths(range)?;
     let is_monic = is_monic(graph, id);
     let channel = |(i, &width): (usize, &f64)| {
-        let width = width.max(widest * NARROWEST);
         let least = if is_monic { least_alpha(&c, i, widths.len(), width) } else { 0.0 };
         least.max(width)
     };
     Some(Small::vector(widths.iter().enumerate().map(channel).collect()))
+}
+
+/// The largest absolute value of every channel, none much smaller than the widest.
+fn widths(range: &ValueRange) -> Option<Vec<f64>> {
+    let widths: Vec<f64> = range.lo.iter().zip(&range.hi).map(|(lo, hi)| lo.abs().max(hi.abs())).collect();
+    let widest = widths.iter().copied().fold(0.0, f64::max);
+    widest.is_normal().then(|| widths.into_iter().map(|width| width.max(widest * NARROWEST)).collect())
+}
+
+/// The largest absolute value of every channel of both factors.
+fn factor_alphas(graph: &Graph, id: NodeId) -> Option<[Small; 2]> {
+    let alpha = |x: NodeId| Some(Small::vector(widths(graph.node(x).range.as_ref()?)?));
+    let factors = graph.operands(id);
+    Some([alpha(factors[0])?, alpha(factors[1])?])
+}
+
+fn apply_to_product(graph: &mut Graph, id: NodeId, alphas: &[Small; 2]) -> Result<(), ShapeError> {
+    for (slot, alpha) in alphas.iter().enumerate() {
+        pull_scale(graph, (id, slot), &alpha.map(f64::recip), NAME)?;
+    }
+    let both = alphas[0].zip(&alphas[1], |a, b| a * b);
+    if let Some(range) = &mut graph.node_mut(id).range {
+        crate::scale_flow::scale_range(range, &both.map(f64::recip));
+    }
+    graph.touch(id, NAME);
+    push_scale(graph, id, &both, NAME)
 }
 
 /// The smallest α of channel `i` of `n` under which no term is too large: |c_k|·width^k ≤ LARGEST_TERM·α^d for every k.

@@ -7,10 +7,12 @@
 mod complete_square;
 mod egraph;
 mod equalize;
+mod factor_quadratics;
 mod fuse;
 mod manager;
 mod merge_linear;
 mod move_constants;
+mod multiple;
 mod pass;
 mod passage;
 mod pipeline;
@@ -23,6 +25,7 @@ mod small;
 
 pub use complete_square::CompleteSquare;
 pub use equalize::EqualizeChannels;
+pub use factor_quadratics::FactorQuadratics;
 pub use fuse::Fuse;
 pub use manager::{Manager, ManagerOptions, PassRun, SAME_OUTPUT};
 pub use merge_linear::MergeLinear;

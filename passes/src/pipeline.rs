@@ -2,8 +2,8 @@
 
 use crate::pass::Pass;
 use crate::{
-    CompleteSquare, EqualizeChannels, Fuse, MergeLinear, MoveConstants, PruneChannels, RecordRanges,
-    Redistribute,
+    CompleteSquare, EqualizeChannels, FactorQuadratics, Fuse, MergeLinear, MoveConstants, PruneChannels,
+    RecordRanges, Redistribute,
 };
 
 /// Which rewrites run. The letters are the paper's: F node fusing (paper §4.1), R weight redistribution (paper §4.2).
@@ -42,7 +42,8 @@ impl Default for Config {
 #[must_use]
 pub fn pipeline(config: Config) -> Vec<Box<dyn Pass>> {
     let redistribute = Redistribute { forward: config.forward, backward: config.backward };
-    let list: [(bool, Box<dyn Pass>); 8] = [
+    let redistributes = config.forward || config.backward;
+    let list: [(bool, Box<dyn Pass>); 9] = [
         // Ranges come from batch normalizations, which fusing removes.
         (config.finish, Box::new(RecordRanges)),
         // Fusing first, so that redistribution sees as few donors as possible.
@@ -50,11 +51,13 @@ pub fn pipeline(config: Config) -> Vec<Box<dyn Pass>> {
         // A dead normalization is now a dead row of a convolution; it must not stand in the way of inverses.
         (config.finish, Box::new(PruneChannels)),
         // Factors move once the nodes are final.
-        (config.forward || config.backward, Box::new(redistribute)),
+        (redistributes, Box::new(redistribute)),
         // Divisors have moved, so pooling is a plain sum.
         (config.finish, Box::new(MergeLinear)),
         // Monic polynomials become squares.
         (config.finish, Box::new(CompleteSquare)),
+        // What is not monic by now stays so: a channel is nearly linear, or no layer takes the coefficient.
+        (config.finish && redistributes, Box::new(FactorQuadratics)),
         // The constants that squares leave behind go into biases.
         (config.finish, Box::new(MoveConstants)),
         // What is squared now is final, so its range can be chosen.

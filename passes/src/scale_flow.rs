@@ -175,7 +175,20 @@ pub(crate) fn scale_range(range: &mut ValueRange, v: &Small) {
     }
 }
 
-fn scale_small(graph: &mut Graph, id: TensorId, v: &Small) -> TensorId {
+/// The range of a sum with one constant per channel.
+pub(crate) fn shifted(range: &ValueRange, shift: &Small) -> ValueRange {
+    let n = range.lo.len();
+    let extreme = |c: usize, pick: fn(f64, f64) -> f64| {
+        shift.members().iter().map(|m| broadcast(m, c, n)).reduce(pick).unwrap_or(0.0)
+    };
+    ValueRange {
+        lo: range.lo.iter().enumerate().map(|(c, lo)| lo + extreme(c, f64::min)).collect(),
+        hi: range.hi.iter().enumerate().map(|(c, hi)| hi + extreme(c, f64::max)).collect(),
+    }
+}
+
+/// A small constant with one factor per channel.
+pub(crate) fn scale_small(graph: &mut Graph, id: TensorId, v: &Small) -> TensorId {
     Small::of(graph, id).zip(v, |a, b| a * b).store(graph)
 }
 

@@ -119,11 +119,7 @@ impl Builder<'_> {
             }
             Op::Bivar { coeffs } => self.bivar(id, *coeffs, &operands),
             Op::Add => self.add(id, &operands[0], &operands[1]),
-            Op::Mul => {
-                let factors = self.whole_pair(id, &operands[0], &operands[1]);
-                let shape = self.shape(factors[0]);
-                View::of(self.push(CircuitOp::Product(factors), shape, id), shape)
-            }
+            Op::Mul => self.mul(id, &operands[0], &operands[1]),
             Op::Concat => View::concatenated(operands, shape),
             Op::Slice(slice) => operands[0].sliced(slice, shape).unwrap_or_else(|| {
                 let whole = self.seen(id, &operands[0]);
@@ -209,6 +205,24 @@ impl Builder<'_> {
         let mut terms = self.placed(a);
         terms.extend(self.placed(b));
         View::of(self.affine(terms, None, a.shape, id), a.shape)
+    }
+
+    /// Products number by number; of joined parts, part by part.
+    fn mul(&mut self, id: NodeId, a: &View, b: &View) -> View {
+        if a.pieces.len() > 1
+            && a.is_cut_like(b)
+            && let (Some(left), Some(right)) = (a.whole_pieces(), b.whole_pieces())
+        {
+            let mut pieces = Vec::with_capacity(left.len());
+            for (piece, (x, y)) in a.pieces.iter().zip(left.into_iter().zip(right)) {
+                let value = self.push(CircuitOp::Product([x, y]), piece.shape, id);
+                pieces.push(View::of(value, piece.shape).pieces[0]);
+            }
+            return View { shape: a.shape, pieces };
+        }
+        let factors = self.whole_pair(id, a, b);
+        let shape = self.shape(factors[0]);
+        View::of(self.push(CircuitOp::Product(factors), shape, id), shape)
     }
 
     /// Two views of one extent as two values of one extent.

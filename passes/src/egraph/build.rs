@@ -75,11 +75,14 @@ fn add(egraph: &mut EGraph, graph: &Graph, id: NodeId, x: &[Id]) -> Id {
             Divisor::ExcludePad => Lang::Other(vec![a(egraph), x[0]]),
         },
         Op::Poly { coeffs } => {
-            let table = Small::of(graph, *coeffs);
+            let whole = Small::of(graph, *coeffs);
+            let table = without_zero_lead(&whole);
             if table.rows() == 2 {
                 let scale = intern(egraph, table.row(1));
                 let shift = intern(egraph, table.row(0));
                 Lang::Bn([scale, shift, x[0]])
+            } else if table.rows() < whole.rows() {
+                Lang::Poly([intern(egraph, table), x[0]])
             } else {
                 Lang::Poly([t(egraph, *coeffs), x[0]])
             }
@@ -106,6 +109,15 @@ fn add(egraph: &mut EGraph, graph: &Graph, id: NodeId, x: &[Id]) -> Id {
         Op::Output => unreachable!("outputs are collected by the caller"),
     };
     egraph.add(node)
+}
+
+/// A coefficient table down to the highest degree that any channel has, or degree one.
+fn without_zero_lead(c: &Small) -> Small {
+    let highest = (2..c.rows()).rev().find(|&r| !c.row(r).is_all(0.0)).unwrap_or(1);
+    if highest + 1 >= c.rows() {
+        return c.clone();
+    }
+    Small::stack(&(0..=highest).map(|r| c.row(r)).collect::<Vec<_>>())
 }
 
 /// A constant that is not in the weight table. Ids above the table's are free.

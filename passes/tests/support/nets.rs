@@ -17,11 +17,13 @@ pub struct Net {
     pub graph: Graph,
     stream: Uniform,
     degree: usize,
+    /// Leading coefficients of the channels, repeated; nothing for one activation with the same in all.
+    leads: Vec<f32>,
 }
 
 impl Net {
     pub fn new(seed: u64, degree: usize) -> Self {
-        Self { graph: Graph::new(), stream: Uniform::new(seed), degree }
+        Self { graph: Graph::new(), stream: Uniform::new(seed), degree, leads: Vec::new() }
     }
 
     fn f32s(&mut self, dims: &[usize], bound: f64) -> Tensor {
@@ -65,8 +67,22 @@ impl Net {
         self.node(Op::BatchNorm { scale, shift }, &[x], "bn")
     }
 
+    /// Activations whose channels have these leading coefficients in turn.
+    pub fn with_leads(self, leads: &[f32]) -> Self {
+        Self { leads: leads.to_vec(), ..self }
+    }
+
     pub fn act(&mut self, x: NodeId) -> NodeId {
         let all = [0.1, 0.5, 0.25, 0.01, 0.005];
+        if !self.leads.is_empty() {
+            let c = self.graph.shape(x).c;
+            let row = |r: usize| (0..c).map(move |i| all[r] + i as f32 / 64.0).collect::<Vec<f32>>();
+            let leads = (0..c).map(|i| self.leads[i % self.leads.len()]);
+            let rows = (0..self.degree).flat_map(row).chain(leads).collect::<Vec<_>>();
+            let coeffs = Tensor::from_f32(vec![self.degree + 1, c], rows).unwrap();
+            let coeffs = self.graph.add_tensor(coeffs);
+            return self.node(Op::Poly { coeffs }, &[x], "act");
+        }
         let coeffs = Tensor::from_f32(vec![self.degree + 1, 1], all[..=self.degree].to_vec()).unwrap();
         let coeffs = self.graph.add_tensor(coeffs);
         self.node(Op::Poly { coeffs }, &[x], "act")
@@ -121,7 +137,11 @@ impl Net {
 
 /// A residual network of basic blocks; `stages` gives channels and number of blocks.
 pub fn resnet(stages: &[(usize, usize)], size: usize, degree: usize, shortcut: Shortcut, seed: u64) -> Graph {
-    let mut net = Net::new(seed, degree);
+    blocks(Net::new(seed, degree), stages, size, shortcut)
+}
+
+/// A residual network in the making, from its first layer to its last.
+pub fn blocks(mut net: Net, stages: &[(usize, usize)], size: usize, shortcut: Shortcut) -> Graph {
     let x = net.input(Shape::new(3, size, size));
     let mut x = net.conv_norm_act(x, stages[0].0, 1);
     for (i, &(channels, blocks)) in stages.iter().enumerate() {
