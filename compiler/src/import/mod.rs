@@ -40,7 +40,7 @@ mod wire;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use fhe_bytecode::{Classes, Port, Tail};
+use fhe_bytecode::{Classes, Port, Shape, Tail};
 use fhec_ir::Graph;
 
 pub use contain::{contain, is_contained};
@@ -157,7 +157,9 @@ impl Imported {
     /// Which numbers of the graph's output are scores of classes.
     pub fn classes(&self) -> Classes {
         let Some(&id) = self.graph.outputs().first() else { return Classes::None };
-        Classes::new(crate::layout::shape(self.graph.shape(id)), &self.ports, &self.tails)
+        let shape = self.graph.shape(id);
+        let shape = Shape::new(shape.c as u32, shape.h as u32, shape.w as u32);
+        Classes::new(shape, &self.ports, &self.tails)
     }
 }
 

@@ -284,9 +284,9 @@ fn keys_are_neither_missing_nor_too_high_nor_unused() {
 
 #[test]
 fn a_bound_that_is_widened_is_another_program() {
-    let mut program = CheckedProgram::new(sample_program()).unwrap();
+    let program = CheckedProgram::new(sample_program()).unwrap();
     let before = crate::codec::encode(&program);
-    program.widen_bound(0.5);
+    let program = program.with_wider_bound(0.5);
     assert_eq!(program.spec().prediction.max_abs_error, 0.501);
     assert_ne!(crate::codec::encode(&program), before);
 }

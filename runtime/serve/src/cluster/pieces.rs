@@ -81,8 +81,8 @@ pub(super) fn ready_name(key: &KeyRef) -> String {
     format!("{}/ready", keys_folder(key))
 }
 
-/// Throws the pieces of a key away. What marks them as ready goes first, so that it is not left without its pieces, and again last,
-/// for whoever ended a check meanwhile. A reason stays.
+/// Throws the pieces of a key away. What marks them as ready goes first, so that it is not left without its pieces, and again
+/// last, for whoever ended a check meanwhile. A reason stays.
 pub(super) async fn remove_pieces(objects: &Objects, key: &KeyRef) -> io::Result<bool> {
     let (ready, reason) = (ready_name(key), refused_name(key));
     let mut was_there = objects.remove(&ready).await?;
