@@ -70,6 +70,8 @@ pub struct MapFacts {
     value: ValueId,
     sources: Vec<Source>,
     noise: LinearNoise,
+    /// Whether numbers of the result read different copies of the operands.
+    reads_copies: bool,
     counts: PlanCounts,
 }
 
@@ -90,6 +92,7 @@ impl MapFacts {
             value,
             sources: map.terms.iter().map(source).collect(),
             noise: LinearNoise::new(&map.diagonals, plan, output),
+            reads_copies: map.diagonals.input_period() < map.diagonals.period(),
             counts: plan.counts(),
         }
     }
@@ -124,6 +127,16 @@ impl MapFacts {
     }
 }
 
+/// What is assumed of the noise in copies of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copies {
+    /// The same, as gains have it.
+    Alike,
+    /// Whichever is worse, the same or each its own. Every copy has noise of its own, so where the ways of a number to the
+    /// result cancel, those of its noise do not.
+    Worst,
+}
+
 /// Everything that moves the result.
 ///
 /// `levels` has the level of every rung: how many towers there are when a key is switched. The input is the sum of
@@ -133,13 +146,13 @@ pub fn contributions(
     placed: &Placed,
     facts: &[MapFacts],
     levels: &[Level],
-    moments: &Moments,
+    (moments, copies): (&Moments, Copies),
     model: &NoiseModel,
     n_encryptions: usize,
 ) -> Vec<Contribution> {
     let (circuit, timed) = (placed.circuit(), &placed.timed);
     let sizes = sizes(circuit, &moments.energy);
-    let mut sum = Sum { moments, sizes, leaks: leaks(placed, facts, moments), all: Vec::new() };
+    let mut sum = Sum { moments, sizes, leaks: leaks(placed, facts, moments, copies), all: Vec::new() };
     let level = |rung: Rung| levels[rung.index()];
     for id in circuit.ids() {
         let (value, time) = (placed.value(id), timed.time(id));
@@ -267,8 +280,8 @@ fn sizes(circuit: &Circuit, energy: &[f64]) -> Vec<f64> {
 }
 
 /// Factor on the variance of noise in every value: a map with complex diagonals adds the imaginary part of the noise to
-/// the real results and leaves none behind.
-fn leaks(placed: &Placed, facts: &[MapFacts], moments: &Moments) -> Vec<f64> {
+/// the real results and leaves none behind; and one that reads several copies of a number reads as many noises.
+fn leaks(placed: &Placed, facts: &[MapFacts], moments: &Moments, copies: Copies) -> Vec<f64> {
     let circuit = placed.circuit();
     let mut leaks = vec![1.0; circuit.values.len()];
     let mut facts = facts.iter().rev().peekable();
@@ -288,6 +301,11 @@ fn leaks(placed: &Placed, facts: &[MapFacts], moments: &Moments) -> Vec<f64> {
                 let acting = || moments.row(id, source.value, source.in_place).unwrap_or(Row::mean(term));
                 let is_real = map.noise.pairing == Pairing::None;
                 raise(source.value, if is_real { own } else { map.noise.leak(term, &acting()) });
+                let gain = |id: ValueId| moments.gain[id.index()];
+                if copies == Copies::Worst && map.reads_copies && gain(source.value) > 0.0 {
+                    let apart = gain(id) * own * map.noise.carried(term, &acting());
+                    raise(source.value, apart / gain(source.value));
+                }
             }
         }
     }

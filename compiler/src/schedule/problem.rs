@@ -6,7 +6,7 @@ use fhe_bytecode::noise::NoiseModel;
 use fhe_bytecode::{CostModel, Layout, LayoutId, Level, Params};
 
 use super::chain::Chain;
-use super::noise::{Contribution, MapFacts, contributions};
+use super::noise::{Contribution, Copies, MapFacts, contributions};
 use super::room::{Room, rooms};
 use crate::layout::Placed;
 use crate::lower::{CircuitOp, ValueId};
@@ -57,6 +57,15 @@ impl<'a> Problem<'a> {
         levels: &[Level],
         moments: &Moments,
     ) -> Vec<Contribution> {
+        self.contributions_of(params, levels, (moments, Copies::Alike))
+    }
+
+    fn contributions_of(
+        &self,
+        params: &Params,
+        levels: &[Level],
+        moments: (&Moments, Copies),
+    ) -> Vec<Contribution> {
         let model = NoiseModel::new(params);
         contributions(self.placed, self.facts, levels, moments, &model, self.n_encryptions)
     }
@@ -65,7 +74,7 @@ impl<'a> Problem<'a> {
     pub(crate) fn worst_error(&self, params: &Params, chain: &Chain) -> f64 {
         let levels = chain.levels();
         let variance = |moments: &Moments| {
-            let all = self.contributions(params, &levels, moments);
+            let all = self.contributions_of(params, &levels, (moments, Copies::Worst));
             all.iter().map(|c| c.variance(chain)).sum::<f64>()
         };
         let usual = self.stats.cases.iter().chain([&self.stats.mean]).map(variance).fold(0.0, f64::max);
