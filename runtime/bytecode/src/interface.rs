@@ -8,7 +8,7 @@ use crate::check::{CheckErrors, Keys, check_interface};
 use crate::ids::LayoutId;
 use crate::layout::{Layout, LayoutSpec};
 use crate::params::{Fingerprint, Level, Params, ParamsSpec};
-use crate::program::{InputSpec, Origin, OutputSpec, Prediction, RotationKey};
+use crate::program::{InputSpec, Origin, OutputSpec, Prediction, RotationKey, SegmentKeys};
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,9 @@ pub struct InterfaceSpec {
     pub relin_level: Option<Level>,
     /// Highest level of a conjugation, if there is one.
     pub conjugation_level: Option<Level>,
+    /// Keys of the segments below the first, as many as there are.
+    #[serde(default)]
+    pub lower_keys: Vec<SegmentKeys>,
     /// What the compiler expects.
     pub prediction: Prediction,
 }
@@ -108,13 +111,12 @@ impl Interface {
 
     /// Number of evaluation keys.
     pub fn n_keys(&self) -> usize {
-        let others = [self.spec.relin_level, self.spec.conjugation_level];
-        self.spec.rotation_keys.len() + others.into_iter().flatten().count()
+        Keys::from(self).places().count()
     }
 
     /// Bytes of all evaluation keys in memory, computed.
     pub fn key_bytes(&self) -> u64 {
-        Keys::from(self).levels().fold(0u64, |sum, level| sum.saturating_add(self.params.key_bytes(level)))
+        Keys::from(self).bytes(&self.params)
     }
 }
 

@@ -38,11 +38,13 @@ pub use linear::{
     Diagonal, DiagonalId, Diagonals, LinearError, LinearOp, LinearTerm, Operand, Pairing, PlaintextKey,
 };
 pub use memory::Memory;
-pub use params::{Fingerprint, Level, Params, ParamsError, ParamsSpec, Pool, TowerIdx};
+pub use params::{
+    Fingerprint, KeyPlace, Level, Lower, Params, ParamsError, ParamsSpec, Pool, SegmentSpec, TowerIdx,
+};
 pub use plan::{CostModel, Cpu, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
 pub use program::{
     Classes, InputSpec, Instruction, Interval, Kind, LayerSpec, LinearMap, Numbers, Op, Origin, OutputSpec,
-    Port, Prediction, Preprocessing, ProgramSpec, Raw, RotationKey, Tail, TailStep,
+    Port, Prediction, Preprocessing, ProgramSpec, Raw, RotationKey, SegmentKeys, Tail, TailStep,
 };
 pub use rotation::Rotation;
 pub use scale::Scale;

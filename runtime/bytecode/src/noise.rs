@@ -11,7 +11,7 @@
 
 mod linear;
 
-use crate::params::{Level, Params, TowerIdx};
+use crate::params::{Level, Lower, Params, TowerIdx};
 
 pub use linear::{Leak, LinearNoise, OperandNoise, Row, TermNoise};
 
@@ -33,6 +33,18 @@ pub struct NoiseModel {
     special_product_log2: f64,
     /// The towers of every level, where levels are from a pool.
     sets: Option<Vec<Vec<TowerIdx>>>,
+    /// Those of lower segments, the highest first.
+    lower: Vec<Segment>,
+}
+
+/// The estimates of a lower segment.
+#[derive(Clone, Debug)]
+struct Segment {
+    /// Its highest level.
+    level: Level,
+    model: NoiseModel,
+    /// Of the key that leads into it, in the ring above.
+    entry: Option<NoiseModel>,
 }
 
 impl NoiseModel {
@@ -43,7 +55,22 @@ impl NoiseModel {
             digits: (0..=params.max_level().0).map(|level| digit_bits(params, Level(level))).collect(),
             special_product_log2: params.log2_p(),
             sets: params.spec().pool.as_ref().map(|pool| pool.levels.clone()),
+            lower: params.lower().iter().map(Segment::new).collect(),
         }
+    }
+
+    /// The estimates of the segment that a level is in.
+    pub fn at(&self, level: Level) -> &Self {
+        self.lower.iter().rev().find(|lower| level <= lower.level).map_or(self, |lower| &lower.model)
+    }
+
+    /// What bringing a ciphertext down into the rings of the segments on the way adds, which a rescale or a drop does besides.
+    ///
+    /// Keeping some coefficients of many averages what was in the slots that become one. Noise is no larger after it, and
+    /// half of it where the slots had noise of their own; nothing is counted on that.
+    pub fn enter(&self, from: Level, to: Level) -> f64 {
+        let entered = self.lower.iter().filter(|lower| to <= lower.level && lower.level < from);
+        entered.map(|lower| lower.entry(to)).sum()
     }
 
     /// Slot variance of a polynomial whose coefficients have variance `per_coefficient`.
@@ -80,11 +107,13 @@ impl NoiseModel {
     }
 
     /// What a drop from one level to another adds: a rounding where the lower one has towers that the higher one lacks.
+    /// A smaller ring on the way comes on top.
     pub fn drop(&self, from: Level, to: Level) -> f64 {
-        let Some(sets) = self.sets.as_ref().filter(|_| to < from) else { return 0.0 };
+        let entered = self.enter(from, to);
+        let Some(sets) = self.sets.as_ref().filter(|_| to < from) else { return entered };
         let set = |level: Level| sets.get(usize::from(level.0)).map_or(&[][..], Vec::as_slice);
         let is_subset = set(to).iter().all(|tower| set(from).binary_search(tower).is_ok());
-        if is_subset { 0.0 } else { self.rescale_rounding() }
+        entered + if is_subset { 0.0 } else { self.at(from).rescale_rounding() }
     }
 
     /// Product with a plaintext of mean square `weight`, encoded over `period` slots.
@@ -113,6 +142,12 @@ impl NoiseModel {
         4.0 * noise * message + 4.0 * noise * noise
     }
 
+    /// What a rescale from a level to the one below rounds, and what a smaller ring there adds to it.
+    pub fn rescale_from(&self, level: Level) -> f64 {
+        let entered = level.lower().map_or(0.0, |lower| self.enter(level, lower));
+        self.at(level).rescale_rounding() + entered
+    }
+
     /// Key switching at `level` (relinearization or one rotation), what it adds.
     pub fn key_switch(&self, level: Level) -> f64 {
         self.key_switch_product(level) + self.mod_down()
@@ -131,6 +166,21 @@ impl NoiseModel {
     /// Rounding of both halves when the special primes are divided out.
     pub fn mod_down(&self) -> f64 {
         self.rescale_rounding()
+    }
+}
+
+impl Segment {
+    fn new(lower: &Lower) -> Self {
+        let level = lower.params().max_level();
+        let entry = lower.entry().map(NoiseModel::new);
+        Self { level, model: NoiseModel::new(lower.params()), entry }
+    }
+
+    /// What the key switch into it adds at a level. Errors of the key have all coefficients of the ring above, of which one in
+    /// so many is kept; roundings meet a secret that has no more than the smaller ring.
+    fn entry(&self, level: Level) -> f64 {
+        let Some(entry) = &self.entry else { return 0.0 };
+        entry.key_switch_product(level) * self.model.n / entry.n + self.model.mod_down()
     }
 }
 
@@ -153,8 +203,16 @@ mod tests {
     fn model(log_n: u32, n_towers: usize, n_special: usize, digit_size: usize) -> NoiseModel {
         let towers = ntt_primes_near(2f64.powi(38), log_n, n_towers, &[]).unwrap();
         let special_primes = ntt_primes_near(2f64.powi(40), log_n, n_special, &towers).unwrap();
-        let spec =
-            ParamsSpec { log_n, towers, special_primes, digit_size, pool: None, insecure: false, toy: false };
+        let spec = ParamsSpec {
+            log_n,
+            towers,
+            special_primes,
+            digit_size,
+            pool: None,
+            lower: Vec::new(),
+            insecure: false,
+            toy: false,
+        };
         NoiseModel::new(&Params::new(spec).unwrap())
     }
 

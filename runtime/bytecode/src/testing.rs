@@ -200,8 +200,16 @@ pub(crate) fn sample_program() -> crate::program::ProgramSpec {
         towers.extend(ntt_primes_near(f64::exp2(bits), log_n, 1, &towers).unwrap());
     }
     let special_primes = ntt_primes_near(f64::exp2(46.0), log_n, 1, &towers).unwrap();
-    let params =
-        ParamsSpec { log_n, towers, special_primes, digit_size: 1, pool: None, insecure: false, toy: true };
+    let params = ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size: 1,
+        pool: None,
+        lower: Vec::new(),
+        insecure: false,
+        toy: true,
+    };
 
     let mut rng = Rng::new(42);
     let mut random = |n: usize| (0..n).map(|_| 0.5 * rng.unit() as f32).collect::<Vec<_>>();
@@ -313,11 +321,13 @@ pub(crate) fn sample_program() -> crate::program::ProgramSpec {
         rotation_keys: vec![],
         relin_level: None,
         conjugation_level: None,
+        lower_keys: vec![],
         prediction: Prediction { seconds: 1.0, max_abs_error: 1e-3, ..Prediction::default() },
     };
     let keys = crate::check::required_keys(&program).unwrap();
     program.rotation_keys = keys.rotations;
     program.relin_level = keys.relin;
     program.conjugation_level = keys.conjugation;
+    program.lower_keys = keys.lower;
     program
 }

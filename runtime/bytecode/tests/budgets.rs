@@ -83,6 +83,7 @@ fn as_an_interface(name: &str, program: &ProgramSpec) {
         rotation_keys: program.rotation_keys.clone(),
         relin_level: program.relin_level,
         conjugation_level: program.conjugation_level,
+        lower_keys: program.lower_keys.clone(),
         prediction: program.prediction.clone(),
     };
     let start = Clock::start();

@@ -142,7 +142,7 @@ fn corrupt(golden: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
         // The output's layout, followed by an empty list of labels.
         ("overlong-number.fhebc", resealed(&|b| b[section(b"OUTP") + 12 + 7] |= 0x80)),
         ("trailing-bytes.fhebc", resealed(&|b| b.insert(b.len() - CHECKSUM_BYTES, 0))),
-        ("digit-size-zero.fhebc", resealed(&|b| b[section(b"ORIG") - 4] = 0)),
+        ("digit-size-zero.fhebc", resealed(&|b| b[section(b"ORIG") - 5] = 0)),
     ]
 }
 

@@ -141,6 +141,10 @@ pub(super) enum Fault {
     NoKey(&'static str, Level),
     #[error("the key for {0} is out of order, not normalized, above its use, or of no use")]
     UselessKey(String),
+    #[error("keys of {found} segments below the first, there are {needed}")]
+    SegmentKeys { found: usize, needed: usize },
+    #[error("content that repeats every {period} slots in a ring of {slots} at level {level}")]
+    Period { period: usize, slots: usize, level: Level },
     #[error("{field} has {found} values for {needed} channels")]
     PerChannel { field: &'static str, found: usize, needed: usize },
     #[error("range {0} is not two finite numbers in order")]

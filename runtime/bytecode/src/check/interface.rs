@@ -6,6 +6,7 @@ use super::{CheckError, CheckErrors, MAX_ERRORS, Place, checked_layouts};
 use crate::interface::InterfaceSpec;
 use crate::layout::Layout;
 use crate::params::{Level, Params};
+use crate::program::RotationKey;
 use crate::rotation::Rotation;
 use crate::scale::Scale;
 
@@ -20,8 +21,15 @@ pub(crate) fn check_interface(spec: &InterfaceSpec) -> Result<(Params, Vec<Layou
     }
     let mut faults = ends(&spec.input, &spec.output, &layouts);
     faults.extend(texts(&spec.origin, &spec.input, &spec.output));
-    for (level, scale) in [(spec.input.level, spec.input.scale), (spec.output_level, spec.output_scale)] {
+    let ends = [
+        (spec.input.level, spec.input.scale, spec.input.layout),
+        (spec.output_level, spec.output_scale, spec.output.layout),
+    ];
+    for (level, scale, layout) in ends {
         faults.extend(position(&params, level, scale));
+        let slots = params.at(level).slots();
+        let period = layouts.get(layout.index()).map(Layout::period).filter(|&period| period > slots);
+        faults.extend(period.map(|period| Fault::Period { period, slots, level }));
     }
     faults.extend(bad_prediction(predicted(&spec.prediction)));
     errors.extend(faults.into_iter().map(|fault| CheckError::at(Place::Header, fault)));
@@ -44,11 +52,45 @@ fn position(params: &Params, level: Level, scale: Scale) -> Option<Fault> {
 
 fn keys(spec: &InterfaceSpec, params: &Params) -> Vec<Fault> {
     let mut faults = Vec::new();
+    let (found, needed) = (spec.lower_keys.len(), params.lower().len());
+    if found != needed {
+        faults.push(Fault::SegmentKeys { found, needed });
+    }
+    let others = [spec.relin_level, spec.conjugation_level].into_iter().flatten();
+    segment_keys(&spec.rotation_keys, others, params, &mut faults);
+    for (keys, lower) in spec.lower_keys.iter().zip(params.lower()) {
+        let others = [keys.entry, keys.relin, keys.conjugation].into_iter().flatten();
+        segment_keys(&keys.rotations, others, lower.params(), &mut faults);
+        if keys.entry.is_some() && lower.entry().is_none() {
+            faults.push(Fault::UselessKey("entry".to_owned()));
+        }
+    }
+    // Nor does a key of one segment reach down into the next.
+    let lowest = params.lower().iter().map(|lower| Some(lower.params().max_level())).chain([None]);
+    let own = std::iter::once((&spec.rotation_keys, [spec.relin_level, spec.conjugation_level, None]));
+    let lower =
+        spec.lower_keys.iter().map(|keys| (&keys.rotations, [keys.relin, keys.conjugation, keys.entry]));
+    for ((rotations, others), below) in own.chain(lower).zip(lowest) {
+        let levels = rotations.iter().map(|key| key.level).chain(others.into_iter().flatten());
+        let bad = levels.filter(|&level| below.is_some_and(|below| level <= below));
+        faults.extend(bad.take(MAX_ERRORS).map(|level| Fault::UselessKey(format!("level {level}"))));
+    }
+    faults.truncate(MAX_ERRORS);
+    faults
+}
+
+/// What is wrong with the keys of one segment.
+fn segment_keys(
+    rotations: &[RotationKey],
+    others: impl Iterator<Item = Level>,
+    params: &Params,
+    faults: &mut Vec<Fault>,
+) {
     let max = params.max_level();
     let mut last: Option<Rotation> = None;
-    for key in &spec.rotation_keys {
+    for key in rotations {
         if faults.len() >= MAX_ERRORS {
-            return faults;
+            return;
         }
         let rotation = key.rotation;
         let in_order = last.is_none_or(|last| last < rotation);
@@ -57,10 +99,8 @@ fn keys(spec: &InterfaceSpec, params: &Params) -> Vec<Fault> {
         }
         last = Some(rotation);
     }
-    let others = [spec.relin_level, spec.conjugation_level].into_iter().flatten();
-    let levels = spec.rotation_keys.iter().map(|key| key.level).chain(others);
+    let levels = rotations.iter().map(|key| key.level).chain(others);
     faults.extend(
         levels.filter(|&level| level > max).take(MAX_ERRORS).map(|level| Fault::AboveChain { level, max }),
     );
-    faults
 }

@@ -3,8 +3,8 @@
 use super::error::Fault;
 use super::{CheckError, CheckErrors, CheckedProgram, MAX_ERRORS, Place};
 use crate::interface::Interface;
-use crate::params::Level;
-use crate::program::{ProgramSpec, RotationKey};
+use crate::params::{KeyPlace, Level, Params};
+use crate::program::{ProgramSpec, RotationKey, SegmentKeys};
 use crate::rotation::Rotation;
 use std::collections::BTreeMap;
 
@@ -17,21 +17,46 @@ pub struct Keys {
     pub relin: Option<Level>,
     /// Highest level of a conjugation.
     pub conjugation: Option<Level>,
+    /// Keys of the segments below the first.
+    pub lower: Vec<SegmentKeys>,
 }
 
 impl Keys {
-    /// The level of every key.
-    pub fn levels(&self) -> impl Iterator<Item = Level> {
-        let rotations = self.rotations.iter().map(|key| key.level);
-        self.relin.into_iter().chain(self.conjugation).chain(rotations)
+    /// Where every key lives.
+    pub fn places(&self) -> impl Iterator<Item = KeyPlace> {
+        let own = places(&self.rotations, self.relin, self.conjugation);
+        own.chain(self.lower.iter().flat_map(|lower| {
+            let entry = lower.entry.map(|level| KeyPlace { level, enters: true });
+            entry.into_iter().chain(places(&lower.rotations, lower.relin, lower.conjugation))
+        }))
     }
+
+    /// How many rotation keys, in all segments.
+    pub fn n_rotations(&self) -> usize {
+        self.rotations.len() + self.lower.iter().map(|lower| lower.rotations.len()).sum::<usize>()
+    }
+
+    /// Bytes of all keys in memory.
+    pub fn bytes(&self, params: &Params) -> u64 {
+        self.places().fold(0u64, |sum, place| sum.saturating_add(params.key_bytes(place)))
+    }
+}
+
+fn places(
+    rotations: &[RotationKey],
+    relin: Option<Level>,
+    conjugation: Option<Level>,
+) -> impl Iterator<Item = KeyPlace> {
+    let rotations = rotations.iter().map(|key| key.level);
+    relin.into_iter().chain(conjugation).chain(rotations).map(KeyPlace::from)
 }
 
 impl From<&CheckedProgram> for Keys {
     fn from(program: &CheckedProgram) -> Self {
         let spec = program.spec();
         let (relin, conjugation) = (spec.relin_level, spec.conjugation_level);
-        Self { rotations: spec.rotation_keys.clone(), relin, conjugation }
+        let (rotations, lower) = (spec.rotation_keys.clone(), spec.lower_keys.clone());
+        Self { rotations, relin, conjugation, lower }
     }
 }
 
@@ -39,7 +64,8 @@ impl From<&Interface> for Keys {
     fn from(interface: &Interface) -> Self {
         let spec = interface.spec();
         let (relin, conjugation) = (spec.relin_level, spec.conjugation_level);
-        Self { rotations: spec.rotation_keys.clone(), relin, conjugation }
+        let (rotations, lower) = (spec.rotation_keys.clone(), spec.lower_keys.clone());
+        Self { rotations, relin, conjugation, lower }
     }
 }
 
@@ -51,33 +77,48 @@ pub(super) fn check_keys(spec: &ProgramSpec, used: &Keys) -> Result<(), CheckErr
             errors.push(CheckError::at(Place::Keys, fault));
         }
     };
-    let needed: BTreeMap<Rotation, Level> = used.rotations.iter().map(|k| (k.rotation, k.level)).collect();
-    let mut listed = BTreeMap::new();
-    for key in &spec.rotation_keys {
-        let in_order = listed.last_key_value().is_none_or(|(last, _)| *last < key.rotation);
+    rotations(&spec.rotation_keys, &used.rotations, &mut fault);
+    single("relinearization", spec.relin_level, used.relin, &mut fault);
+    single("conjugation", spec.conjugation_level, used.conjugation, &mut fault);
+    let (found, needed) = (spec.lower_keys.len(), used.lower.len());
+    if found != needed {
+        fault(Fault::SegmentKeys { found, needed });
+    }
+    for (listed, used) in spec.lower_keys.iter().zip(&used.lower) {
+        single("entry", listed.entry, used.entry, &mut fault);
+        rotations(&listed.rotations, &used.rotations, &mut fault);
+        single("relinearization", listed.relin, used.relin, &mut fault);
+        single("conjugation", listed.conjugation, used.conjugation, &mut fault);
+    }
+    if errors.is_empty() { Ok(()) } else { Err(CheckErrors::new(errors)) }
+}
+
+/// The rotation keys of a segment that are listed against those that are used.
+fn rotations(listed: &[RotationKey], used: &[RotationKey], fault: &mut impl FnMut(Fault)) {
+    let needed: BTreeMap<Rotation, Level> = used.iter().map(|k| (k.rotation, k.level)).collect();
+    let mut found = BTreeMap::new();
+    for key in listed {
+        let in_order = found.last_key_value().is_none_or(|(last, _)| *last < key.rotation);
         let useful = needed.get(&key.rotation).is_some_and(|level| key.level <= *level);
         if !in_order || !useful {
             fault(Fault::UselessKey(format!("rotation {}", key.rotation)));
         }
-        listed.insert(key.rotation, key.level);
+        found.insert(key.rotation, key.level);
     }
     for (&rotation, &level) in &needed {
-        if listed.get(&rotation).is_none_or(|have| *have < level) {
+        if found.get(&rotation).is_none_or(|have| *have < level) {
             fault(Fault::NoRotationKey(rotation, level));
         }
     }
-    let others = [
-        ("relinearization", spec.relin_level, used.relin),
-        ("conjugation", spec.conjugation_level, used.conjugation),
-    ];
-    for (name, have, need) in others {
-        match (have, need) {
-            (have, Some(level)) if have.is_none_or(|have| have < level) => fault(Fault::NoKey(name, level)),
-            (Some(have), need) if need.is_none_or(|need| have > need) => {
-                fault(Fault::UselessKey(name.to_owned()));
-            }
-            _ => {}
+}
+
+/// A key that a segment has at most one of.
+fn single(name: &'static str, have: Option<Level>, need: Option<Level>, fault: &mut impl FnMut(Fault)) {
+    match (have, need) {
+        (have, Some(level)) if have.is_none_or(|have| have < level) => fault(Fault::NoKey(name, level)),
+        (Some(have), need) if need.is_none_or(|need| have > need) => {
+            fault(Fault::UselessKey(name.to_owned()));
         }
+        _ => {}
     }
-    if errors.is_empty() { Ok(()) } else { Err(CheckErrors::new(errors)) }
 }

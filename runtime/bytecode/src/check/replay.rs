@@ -11,7 +11,7 @@ use crate::ids::{CtRange, LayerId, LayoutId, MapId, TensorId};
 use crate::layout::Layout;
 use crate::linear::{LinearOp, Pairing};
 use crate::params::{Level, Params};
-use crate::program::{LayerSpec, Op, ProgramSpec, RotationKey};
+use crate::program::{LayerSpec, Op, ProgramSpec, RotationKey, SegmentKeys};
 use crate::rotation::Rotation;
 use crate::scale::Scale;
 use std::collections::BTreeMap;
@@ -54,8 +54,9 @@ pub(super) fn replay(
         maps,
         peaks: spec.constants.peaks(),
         registers: Registers::default(),
-        map_levels: vec![None; maps.len()],
-        relin: None,
+        map_levels: vec![vec![None; params.lower().len() + 1]; maps.len()],
+        relin: vec![None; params.lower().len() + 1],
+        entries: vec![None; params.lower().len() + 1],
         has_input: false,
         output: None,
     };
@@ -110,9 +111,12 @@ struct Replay<'a> {
     /// The largest magnitude of every tensor.
     peaks: Vec<f64>,
     registers: Registers,
-    /// Highest level at which a map is used.
-    map_levels: Vec<Option<Level>>,
-    relin: Option<Level>,
+    /// Highest level at which a map is used, in every segment.
+    map_levels: Vec<Vec<Option<Level>>>,
+    /// Highest level of a relinearization, in every segment.
+    relin: Vec<Option<Level>>,
+    /// Highest level at which every segment is entered.
+    entries: Vec<Option<Level>>,
     has_input: bool,
     output: Option<Fact>,
 }
@@ -167,6 +171,7 @@ impl Replay<'_> {
                 let fact = self.read(*src)?;
                 let level = fact.level.lower().ok_or(Fault::NoTower)?;
                 let division = self.params.rescale(fact.level, level).ok_or(Fault::NoTower)?;
+                self.enter(fact.level, level);
                 Fact { level, scale: division.rescaled(self.params.towers(), fact.scale), ..fact }
             }
             Op::Drop { src, level, .. } => {
@@ -175,6 +180,7 @@ impl Replay<'_> {
                     return Err(Fault::DropUp { from: fact.level, to: *level });
                 }
                 let division = self.params.drop(fact.level, *level);
+                self.enter(fact.level, *level);
                 let scale = division.map_or(fact.scale, |d| d.rescaled(self.params.towers(), fact.scale));
                 Fact { level: *level, scale, ..fact }
             }
@@ -227,16 +233,32 @@ impl Replay<'_> {
             }
         }
         let level = level.ok_or(Fault::Terms { found: 0, needed: 1 })?;
-        self.map_levels[index] = self.map_levels[index].max(Some(level));
+        let highest = &mut self.map_levels[index][self.params.segment(level)];
+        *highest = (*highest).max(Some(level));
         Ok(Fact { layout: map.output, level, scale })
     }
 
-    /// Every map needs its rotations, and its conjugation, at the highest level that it is used at.
+    /// A way down leads through all segments between, those of a smaller ring by their keys.
+    fn enter(&mut self, from: Level, to: Level) {
+        for segment in self.params.segment(from) + 1..=self.params.segment(to) {
+            if self.params.lower()[segment - 1].entry().is_some() {
+                self.entries[segment] = self.entries[segment].max(Some(to));
+            }
+        }
+    }
+
     fn keys(&self) -> Keys {
+        let SegmentKeys { rotations, relin, conjugation, .. } = self.segment_keys(0);
+        let lower = (1..self.relin.len()).map(|segment| self.segment_keys(segment)).collect();
+        Keys { rotations, relin, conjugation, lower }
+    }
+
+    /// Every map needs its rotations, and its conjugation, at the highest level of a segment that it is used at.
+    fn segment_keys(&self, segment: usize) -> SegmentKeys {
         let mut rotations: BTreeMap<Rotation, Level> = BTreeMap::new();
         let mut conjugation = None;
-        for (map, level) in self.maps.iter().zip(&self.map_levels) {
-            let Some(level) = *level else { continue };
+        for (map, levels) in self.maps.iter().zip(&self.map_levels) {
+            let Some(level) = levels[segment] else { continue };
             for &rotation in &map.rotations {
                 let highest = rotations.entry(rotation).or_insert(level);
                 *highest = level.max(*highest);
@@ -246,12 +268,14 @@ impl Replay<'_> {
             }
         }
         let rotations = rotations.into_iter().map(|(rotation, level)| RotationKey { rotation, level });
-        Keys { rotations: rotations.collect(), relin: self.relin, conjugation }
+        let (entry, relin) = (self.entries[segment], self.relin[segment]);
+        SegmentKeys { entry, rotations: rotations.collect(), relin, conjugation }
     }
 
     fn product(&mut self, a: CtRange, b: CtRange) -> Result<Fact, Fault> {
         let (a, b) = self.aligned(a, b)?;
-        self.relin = self.relin.max(Some(a.level));
+        let highest = &mut self.relin[self.params.segment(a.level)];
+        *highest = (*highest).max(Some(a.level));
         Ok(Fact { scale: a.scale.times(b.scale), ..a })
     }
 
@@ -294,6 +318,10 @@ impl Replay<'_> {
         let needed = self.layout(fact.layout)?.n_cts();
         if dst.len() != needed {
             return Err(Fault::Length { found: dst.len(), needed });
+        }
+        let (period, slots) = (self.layout(fact.layout)?.period(), self.params.at(fact.level).slots());
+        if period > slots {
+            return Err(Fault::Period { period, slots, level: fact.level });
         }
         self.registers.define(dst, fact)?;
         // Below one, values would be less than their rounding, and products of scales could leave the range of numbers.

@@ -2,7 +2,7 @@
 //!
 //! Predictions, reports, interpreters and machines go through [`CheckedProgram::steps`]; nobody else follows registers.
 
-use super::{CheckedMap, CheckedProgram, Fact};
+use super::{CheckedMap, CheckedProgram, Fact, Keys};
 use crate::params::{Level, Params};
 use crate::program::{Instruction, Op, ProgramSpec};
 
@@ -76,7 +76,7 @@ pub(super) fn memory(
         }
         let working = match (&instruction.op, result) {
             (Op::Linear { map, .. }, Some(fact)) => {
-                let pairs = maps[map.index()].working_pairs + params.n_digits(fact.level);
+                let pairs = maps[map.index()].working_pairs + params.at(fact.level).n_digits(fact.level);
                 params.key_pair_bytes(fact.level).saturating_mul(pairs as u64)
             }
             _ => 0,
@@ -112,9 +112,6 @@ impl CheckedProgram {
 
     /// Bytes of all evaluation keys in memory.
     pub fn key_bytes(&self) -> u64 {
-        let spec = self.spec();
-        let levels = spec.rotation_keys.iter().map(|key| key.level);
-        let levels = levels.chain(spec.relin_level).chain(spec.conjugation_level);
-        levels.fold(0, |sum, level| sum.saturating_add(self.params().key_bytes(level)))
+        Keys::from(self).bytes(self.params())
     }
 }

@@ -408,3 +408,56 @@ fn steps_know_operands_results_and_memory() {
     assert_eq!(steps[3].live_bytes, ct(3) + ct(2));
     assert_eq!(steps.last().unwrap().live_bytes, ct(0));
 }
+
+/// The sample with a lower segment from level 1 on, in a ring of 2^`log_n`.
+fn segmented(log_n: u32) -> ProgramSpec {
+    let mut program = sample_program();
+    let special_primes = crate::params::ntt_primes_below(47, program.params.log_n, 2, &program.params.towers);
+    let special_primes = special_primes.unwrap();
+    program.params.lower =
+        vec![crate::params::SegmentSpec { log_n, level: Level(1), special_primes, digits: vec![2] }];
+    let keys = required_keys(&program);
+    if let Ok(keys) = keys {
+        program.rotation_keys = keys.rotations;
+        (program.relin_level, program.conjugation_level) = (keys.relin, keys.conjugation);
+        program.lower_keys = keys.lower;
+    }
+    program
+}
+
+#[test]
+fn keys_of_segments_are_checked_apart() {
+    let log_n = sample_program().params.log_n;
+    let program = segmented(log_n);
+    CheckedProgram::new(program.clone()).unwrap();
+    let lower = &program.lower_keys[0];
+    assert!(lower.entry.is_none(), "the same ring needs no way into it");
+    assert!(!lower.rotations.is_empty() && lower.rotations.iter().all(|key| key.level <= Level(1)));
+    assert!(program.rotation_keys.iter().all(|key| key.level > Level(1)));
+    let refused = |change: &dyn Fn(&mut ProgramSpec), expected: &str| {
+        let mut program = program.clone();
+        change(&mut program);
+        let errors = CheckedProgram::new(program).unwrap_err().to_string();
+        assert!(errors.contains(expected), "{errors}");
+    };
+    refused(&|p| p.lower_keys.clear(), "keys of 0 segments below the first, there are 1");
+    refused(&|p| p.lower_keys[0].rotations.clear(), "no key for rotation");
+    refused(&|p| p.lower_keys[0].entry = Some(Level(1)), "the key for entry is out of order");
+}
+
+#[test]
+fn content_must_repeat_in_a_smaller_ring() {
+    let log_n = sample_program().params.log_n;
+    let least = (5..log_n).find(|&log_n| CheckedProgram::new(segmented(log_n)).is_ok());
+    // What fits, fits with a key for the way; what does not is told.
+    if let Some(least) = least {
+        let program = segmented(least);
+        assert_eq!(program.lower_keys[0].entry, Some(Level(1)));
+        let mut without = program;
+        without.lower_keys[0].entry = None;
+        let errors = CheckedProgram::new(without).unwrap_err().to_string();
+        assert!(errors.contains("no entry key at L1"), "{errors}");
+    }
+    let errors = CheckedProgram::new(segmented(5)).unwrap_err().to_string();
+    assert!(errors.contains("slots in a ring of 16 at level L1"), "{errors}");
+}

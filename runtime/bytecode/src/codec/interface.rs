@@ -6,7 +6,7 @@
 use super::frozen::finished;
 use super::stream::{SectionWriter, Stream, collected};
 use super::wire::Reader;
-use super::{DecodeError, checked_fingerprint, v2, v3};
+use super::{DecodeError, checked_fingerprint, v2, v3, v4};
 use crate::check::CheckedProgram;
 use crate::interface::{Interface, InterfaceSpec};
 use crate::params::Fingerprint;
@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 /// First bytes of every interface.
 pub const INTERFACE_MAGIC: [u8; 8] = *b"FHEIF\r\n\x1a";
 /// The version of interfaces that is written.
-pub const INTERFACE_VERSION: u32 = 2;
+pub const INTERFACE_VERSION: u32 = 3;
 /// Most bytes of an interface.
 pub const INTERFACE_LIMIT: u64 = 4 << 20;
 
@@ -31,7 +31,7 @@ pub fn write_interface(interface: &Interface, out: &mut (impl Write + ?Sized)) -
     w.raw(&INTERFACE_VERSION.to_le_bytes())?;
     w.raw(&interface.params().fingerprint().0)?;
     w.raw(&interface.program().0)?;
-    v3::Interface::freeze(interface.spec()).write(&mut w)?;
+    v4::Interface::freeze(interface.spec()).write(&mut w)?;
     w.finish().map(drop)
 }
 
@@ -58,10 +58,10 @@ pub fn read_interface(input: impl Read, limit: u64) -> Result<Interface, DecodeE
     }
     let version = u32::from_le_bytes(stream.array()?);
     match (magic, version) {
-        (INTERFACE_MAGIC, 1 | 2) => from_interface(stream, version),
+        (INTERFACE_MAGIC, 1..=3) => from_interface(stream, version),
         (INTERFACE_MAGIC, _) => Err(DecodeError::InterfaceVersion(version)),
         (_, 1) => from_whole_program(stream, version),
-        (_, 2 | 3) => from_program(stream, version),
+        (_, 2..=4) => from_program(stream, version),
         _ => Err(DecodeError::Version(version)),
     }
 }
@@ -92,9 +92,13 @@ fn from_interface(mut stream: Stream<impl Read>, version: u32) -> Result<Interfa
 }
 
 fn from_program(mut stream: Stream<impl Read>, version: u32) -> Result<Interface, DecodeError> {
-    const { assert!(v2::Interface::N_SECTIONS == v3::Interface::N_SECTIONS) };
+    let n_sections = match version {
+        2 => v2::Interface::N_SECTIONS,
+        3 => v3::Interface::N_SECTIONS,
+        _ => v4::Interface::N_SECTIONS,
+    };
     let params: [u8; 32] = stream.array()?;
-    let (start, body) = stream.sections(v3::Interface::N_SECTIONS, INTERFACE_LIMIT)?;
+    let (start, body) = stream.sections(n_sections, INTERFACE_LIMIT)?;
     let program = stream.skip_to_the_end()?;
     let spec = read_sections(&mut Reader::after(&body, start), version, Fingerprint(program))?;
     interface(spec, Fingerprint(params))
@@ -108,7 +112,8 @@ fn read_sections(
 ) -> Result<InterfaceSpec, DecodeError> {
     match version {
         2 => v2::Interface::read(r).map(|sections| sections.upgrade(program)),
-        _ => v3::Interface::read(r).map(|sections| sections.upgrade(program)),
+        3 => v3::Interface::read(r).map(|sections| sections.upgrade(program)),
+        _ => v4::Interface::read(r).map(|sections| sections.upgrade(program)),
     }
 }
 
@@ -133,6 +138,7 @@ impl CheckedProgram {
             rotation_keys: spec.rotation_keys.clone(),
             relin_level: spec.relin_level,
             conjugation_level: spec.conjugation_level,
+            lower_keys: spec.lower_keys.clone(),
             prediction: spec.prediction.clone(),
         });
         interface.expect("the interface of a checked program is well formed")

@@ -18,6 +18,7 @@ mod stream;
 mod v1;
 mod v2;
 mod v3;
+mod v4;
 mod wire;
 
 use crate::check::{CheckErrors, CheckedProgram};
@@ -35,7 +36,7 @@ pub use interface::{
 /// First bytes of every program.
 pub const MAGIC: [u8; 8] = *b"FHEBC\r\n\x1a";
 /// The version that is written.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Default size limit of a decoder, in bytes.
 pub const DEFAULT_LIMIT: u64 = 1 << 30;
 
@@ -109,6 +110,7 @@ enum AnyVersion {
     V1(v1::Program),
     V2(v2::Program),
     V3(v3::Program),
+    V4(v4::Program),
 }
 
 impl AnyVersion {
@@ -117,6 +119,7 @@ impl AnyVersion {
             1 => v1::Program::read_all(r).map(AnyVersion::V1),
             2 => v2::Program::read_all(r).map(AnyVersion::V2),
             3 => v3::Program::read_all(r).map(AnyVersion::V3),
+            4 => v4::Program::read_all(r).map(AnyVersion::V4),
             _ => Err(DecodeError::Version(version)),
         }
     }
@@ -133,6 +136,10 @@ impl AnyVersion {
                 let (spec, fact) = program.upgrade();
                 (spec, Some(fact))
             }
+            AnyVersion::V4(program) => {
+                let (spec, fact) = program.upgrade();
+                (spec, Some(fact))
+            }
         }
     }
 }
@@ -146,7 +153,7 @@ pub fn write_program(program: &CheckedProgram, out: &mut (impl Write + ?Sized)) 
     writer.raw(&MAGIC)?;
     writer.raw(&VERSION.to_le_bytes())?;
     writer.raw(&program.params().fingerprint().0)?;
-    v3::Program::freeze(program).write(&mut writer)?;
+    v4::Program::freeze(program).write(&mut writer)?;
     writer.finish().map(Fingerprint)
 }
 

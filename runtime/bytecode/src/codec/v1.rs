@@ -53,6 +53,7 @@ impl Program {
             rotation_keys: self.rotation_keys.thaw(),
             relin_level: self.relin_level,
             conjugation_level: self.conjugation_level,
+            lower_keys: Vec::new(),
             prediction: self.prediction.thaw(),
         }
     }
@@ -61,7 +62,7 @@ impl Program {
 structs! {
     Params for params::ParamsSpec {
         log_n: u32, towers: Vec<u64>, special_primes: Vec<u64>, digit_size: usize, insecure: bool, toy: bool,
-    } + { pool: None }
+    } + { pool: None, lower: Vec::new() }
     Origin for program::Origin { model: String, producer: String, packing: String }
     Input for program::InputSpec {
         name: String, layout: LayoutId, level: Level, scale: Scale, preprocessing: Preprocessing,

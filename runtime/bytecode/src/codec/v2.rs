@@ -53,7 +53,7 @@ structs! {
     Params for params::ParamsSpec {
         log_n: u32, towers: Vec<u64>, special_primes: Vec<u64>, digit_size: usize, pool: Option<Pool>, insecure: bool,
         toy: bool,
-    }
+    } + { lower: Vec::new() }
     Pool for params::Pool { levels: Vec<Vec<TowerIdx>>, digits: Vec<u16> }
     Interval for program::Interval { low: f64, high: f64 }
     Input for program::InputSpec {
@@ -92,6 +92,7 @@ impl Program {
             rotation_keys: interface.rotation_keys.thaw(),
             relin_level: interface.relin_level,
             conjugation_level: interface.conjugation_level,
+            lower_keys: Vec::new(),
             prediction: interface.prediction.thaw(),
         };
         (spec, interface.output_fact)
@@ -113,6 +114,7 @@ impl Interface {
             rotation_keys: self.rotation_keys.thaw(),
             relin_level: self.relin_level,
             conjugation_level: self.conjugation_level,
+            lower_keys: Vec::new(),
             prediction: self.prediction.thaw(),
         }
     }

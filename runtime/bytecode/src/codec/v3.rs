@@ -5,16 +5,13 @@
 
 use super::DecodeError;
 use super::frozen::{Frozen, enums, finished, sections, structs};
-use super::stream::SectionWriter;
 use super::wire::Reader;
 use super::{v1, v2};
-use crate::check::CheckedProgram;
 use crate::ids::LayoutId;
 use crate::interface::InterfaceSpec;
 use crate::params::{Fingerprint, Level};
 use crate::program::{self, ProgramSpec};
 use crate::scale::Scale;
-use std::io::{self, Write};
 use v2::{Interval, Model, OutputFact, Params};
 
 sections! {
@@ -64,36 +61,6 @@ enums! {
 }
 
 impl Program {
-    /// What this version can say of a program.
-    pub(super) fn freeze(program: &CheckedProgram) -> Self {
-        let spec = program.spec();
-        let interface = Interface {
-            params: Frozen::freeze(&spec.params),
-            origin: Frozen::freeze(&spec.origin),
-            input: Frozen::freeze(&spec.input),
-            output: Frozen::freeze(&spec.output),
-            output_fact: OutputFact { level: program.output_level(), scale: program.output_scale() },
-            layouts: Frozen::freeze(&spec.layouts),
-            rotation_keys: Frozen::freeze(&spec.rotation_keys),
-            relin_level: spec.relin_level,
-            conjugation_level: spec.conjugation_level,
-            prediction: Frozen::freeze(&spec.prediction),
-        };
-        let model = Model {
-            constants: Frozen::freeze(&spec.constants),
-            maps: Frozen::freeze(&spec.maps),
-            layers: Frozen::freeze(&spec.layers),
-            instructions: Frozen::freeze(&spec.instructions),
-        };
-        Self { interface, model }
-    }
-
-    /// Writes the sections in order.
-    pub(super) fn write<W: Write + ?Sized>(&self, w: &mut SectionWriter<'_, W>) -> io::Result<()> {
-        self.interface.write(w)?;
-        self.model.write(w)
-    }
-
     /// Reads the sections to the last byte.
     pub(super) fn read_all(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let program = Self { interface: Interface::read(r)?, model: Model::read(r)? };
@@ -116,6 +83,7 @@ impl Program {
             rotation_keys: interface.rotation_keys.thaw(),
             relin_level: interface.relin_level,
             conjugation_level: interface.conjugation_level,
+            lower_keys: Vec::new(),
             prediction: interface.prediction.thaw(),
         };
         (spec, interface.output_fact)
@@ -123,22 +91,6 @@ impl Program {
 }
 
 impl Interface {
-    /// What this version can say of an interface.
-    pub(super) fn freeze(spec: &InterfaceSpec) -> Self {
-        Self {
-            params: Frozen::freeze(&spec.params),
-            origin: Frozen::freeze(&spec.origin),
-            input: Frozen::freeze(&spec.input),
-            output: Frozen::freeze(&spec.output),
-            output_fact: OutputFact { level: spec.output_level, scale: spec.output_scale },
-            layouts: Frozen::freeze(&spec.layouts),
-            rotation_keys: Frozen::freeze(&spec.rotation_keys),
-            relin_level: spec.relin_level,
-            conjugation_level: spec.conjugation_level,
-            prediction: Frozen::freeze(&spec.prediction),
-        }
-    }
-
     /// The interface of a program file in today's form.
     pub(super) fn upgrade(self, program: Fingerprint) -> InterfaceSpec {
         InterfaceSpec {
@@ -153,6 +105,7 @@ impl Interface {
             rotation_keys: self.rotation_keys.thaw(),
             relin_level: self.relin_level,
             conjugation_level: self.conjugation_level,
+            lower_keys: Vec::new(),
             prediction: self.prediction.thaw(),
         }
     }

@@ -4,19 +4,21 @@
 //! way from one to the other is [`Params::new`], which holds:
 //! ring degree 2^12 to 2^17 (2^5 to 2^11 only with the toy flag); every prime is an NTT prime (1 mod 2N) of
 //! at most 60 bits; all primes, special ones included, are distinct; at least one tower and one special
-//! prime; a digit has at least one tower and no more than there are; a pool is one ([`pool`]); and the modulus of the keys,
+//! prime; a digit has at least one tower and no more than there are; a pool is one ([`pool`]); the modulus of the keys,
 //! which have all towers whatever a level has of them, summed over the real primes, stays within the 128-bit bound unless the
-//! insecure flag says otherwise.
+//! insecure flag says otherwise; and all of that for every segment of lower levels in its own ring ([`segment`]).
 
 pub mod pool;
 pub mod primes;
 pub mod security;
+pub mod segment;
 
 use serde::{Deserialize, Serialize};
 
 pub use pool::{Division, Pool, PoolError};
 pub use primes::{PrimeSearchError, is_ntt_prime, ntt_primes_below, ntt_primes_near};
 pub use security::security_cap;
+pub use segment::{KeyPlace, Lower, SegmentError, SegmentSpec};
 
 /// Largest size of a prime, in bits.
 pub const MAX_PRIME_BITS: u32 = 60;
@@ -69,6 +71,9 @@ pub struct ParamsSpec {
     /// The towers of every level, where a level does not simply have the first ones.
     #[serde(default)]
     pub pool: Option<Pool>,
+    /// What lower levels have of their own: a smaller ring, other special primes, other digits. The highest levels first.
+    #[serde(default)]
+    pub lower: Vec<SegmentSpec>,
     /// Accept a modulus beyond the 128-bit bound.
     #[serde(default)]
     pub insecure: bool,
@@ -126,6 +131,9 @@ pub enum ParamsError {
     /// Not a pool of these towers.
     #[error(transparent)]
     Pool(PoolError),
+    /// Not a segment of lower levels.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
     /// The modulus of the keys is too large for 128-bit security.
     #[error("log2(PQ) = {log2_pq:.2} exceeds the 128-bit bound of {cap} at N = 2^{log_n} by {:.2} bits", log2_pq - f64::from(*cap))]
     Insecure {
@@ -163,6 +171,7 @@ pub struct Params {
     pool: Pool,
     digit_of: Vec<usize>,
     levels: Vec<LevelFacts>,
+    lower: Vec<Lower>,
     log2_q: f64,
     log2_p: f64,
     fingerprint: Fingerprint,
@@ -224,7 +233,8 @@ impl Params {
         let pool = spec.pool.clone().unwrap_or_else(|| Pool::chain(spec.towers.len(), spec.digit_size));
         let digit_of = pool.digit_of();
         let levels = level_facts(&spec.towers, &pool, &digit_of);
-        Ok(Self { spec, pool, digit_of, levels, log2_q, log2_p, fingerprint })
+        let lower = lower_segments(&spec, &pool)?;
+        Ok(Self { spec, pool, digit_of, levels, lower, log2_q, log2_p, fingerprint })
     }
 
     /// The specification these parameters were made from.
@@ -331,14 +341,19 @@ impl Params {
         security_cap(self.spec.log_n)
     }
 
-    /// Whether the keys really have 128-bit security, whatever the flags allow.
+    /// Whether the keys of all segments really have 128-bit security, whatever the flags allow.
     pub fn is_secure(&self) -> bool {
+        self.segments().all(Self::is_secure_alone)
+    }
+
+    /// Whether the keys of this segment alone have 128-bit security.
+    pub fn is_secure_alone(&self) -> bool {
         self.security_cap().is_some_and(|cap| self.log2_pq() <= f64::from(cap))
     }
 
-    /// Whether the ring is too small to protect anything.
+    /// Whether a ring is too small to protect anything.
     pub fn is_toy(&self) -> bool {
-        !LOG_N_RANGE.contains(&self.spec.log_n)
+        self.segments().any(|segment| !LOG_N_RANGE.contains(&segment.spec.log_n))
     }
 
     /// The primes of a ciphertext at `level`.
@@ -352,21 +367,25 @@ impl Params {
         towers.chain(self.spec.special_primes.iter().copied()).collect()
     }
 
-    /// Bytes of a rotation or relinearization key usable up to `level`, as held in memory.
-    pub fn key_bytes(&self, level: Level) -> u64 {
-        let primes = self.key_primes(level).into_iter();
-        let residues: usize = primes.map(|prime| (residue_bits(prime) * self.n()).div_ceil(8)).sum();
-        (2 * self.key_digits(level).len() * residues) as u64
+    /// Bytes of a key as held in memory.
+    pub fn key_bytes(&self, place: impl Into<KeyPlace>) -> u64 {
+        let place = place.into();
+        let own = self.of_key(place);
+        let primes = own.key_primes(place.level).into_iter();
+        let residues: usize = primes.map(|prime| (residue_bits(prime) * own.n()).div_ceil(8)).sum();
+        (2 * own.key_digits(place.level).len() * residues) as u64
     }
 
-    /// Bytes of a ciphertext of two polynomials at `level`.
+    /// Bytes of a ciphertext of two polynomials at `level`, in the ring of that level.
     pub fn ciphertext_bytes(&self, level: Level) -> u64 {
-        2 * 8 * self.n_towers(level) as u64 * self.n() as u64
+        let own = self.at(level);
+        2 * 8 * own.n_towers(level) as u64 * own.n() as u64
     }
 
-    /// Bytes of two polynomials over the towers of `level` and the special primes.
+    /// Bytes of two polynomials over the towers of `level` and the special primes of its segment.
     pub fn key_pair_bytes(&self, level: Level) -> u64 {
-        2 * 8 * (self.n_towers(level) + self.spec.special_primes.len()) as u64 * self.n() as u64
+        let own = self.at(level);
+        2 * 8 * (own.n_towers(level) + own.spec.special_primes.len()) as u64 * own.n() as u64
     }
 
     /// Hash of every field, flags included, and of [`ARITHMETIC_VERSION`].
@@ -401,6 +420,19 @@ fn level_facts(towers: &[u64], pool: &Pool, digit_of: &[usize]) -> Vec<LevelFact
     facts.collect()
 }
 
+fn lower_segments(spec: &ParamsSpec, pool: &Pool) -> Result<Vec<Lower>, SegmentError> {
+    if spec.lower.len() > segment::MAX_LOWER {
+        return Err(SegmentError::Count(spec.lower.len()));
+    }
+    let mut above = (spec.log_n, Level((pool.levels.len() - 1) as u16));
+    let segments = spec.lower.iter().map(|segment| {
+        let checked = Lower::check(spec, pool, segment, above)?;
+        above = (segment.log_n, segment.level);
+        Ok(checked)
+    });
+    segments.collect()
+}
+
 fn fingerprint(spec: &ParamsSpec) -> Fingerprint {
     let mut hasher = blake3::Hasher::new_derive_key(&format!("fhec {ARITHMETIC_VERSION} parameters"));
     let mut word = |value: u64| {
@@ -423,6 +455,19 @@ fn fingerprint(spec: &ParamsSpec) -> Fingerprint {
         }
         word(pool.digits.len() as u64);
         pool.digits.iter().for_each(|&size| word(u64::from(size)));
+    }
+    // Nor does one segment change it. No chain has a pool of so many levels.
+    if !spec.lower.is_empty() {
+        word(u64::MAX);
+        word(spec.lower.len() as u64);
+    }
+    for segment in &spec.lower {
+        word(u64::from(segment.log_n));
+        word(u64::from(segment.level.0));
+        word(segment.special_primes.len() as u64);
+        segment.special_primes.iter().for_each(|&p| word(p));
+        word(segment.digits.len() as u64);
+        segment.digits.iter().for_each(|&size| word(u64::from(size)));
     }
     Fingerprint(*hasher.finalize().as_bytes())
 }

@@ -5,7 +5,16 @@ use super::*;
 fn spec(log_n: u32) -> ParamsSpec {
     let towers = ntt_primes_near(2f64.powi(30), log_n, 2, &[]).unwrap();
     let special_primes = ntt_primes_near(2f64.powi(31), log_n, 1, &towers).unwrap();
-    ParamsSpec { log_n, towers, special_primes, digit_size: 1, pool: None, insecure: false, toy: false }
+    ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size: 1,
+        pool: None,
+        lower: Vec::new(),
+        insecure: false,
+        toy: false,
+    }
 }
 
 /// Towers and one special prime whose product has close to `bits` bits, from either side.
@@ -24,6 +33,7 @@ fn spec_of_bits(log_n: u32, bits: f64) -> ParamsSpec {
         special_primes,
         digit_size: 1,
         pool: None,
+        lower: Vec::new(),
         insecure: false,
         toy: false,
     }
@@ -111,7 +121,16 @@ fn pool_spec(log_n: u32, bits: f64) -> ParamsSpec {
         vec![set(&[2]), set(&[0, 1, 3]), (2..n).map(TowerIdx).collect(), (0..n).map(TowerIdx).collect()];
     let pool = Some(Pool { levels, digits: vec![2, n - 2] });
     let digit_size = usize::from(n - 2).max(2);
-    ParamsSpec { log_n, towers, special_primes, digit_size, pool, insecure: false, toy: false }
+    ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size,
+        pool,
+        lower: Vec::new(),
+        insecure: false,
+        toy: false,
+    }
 }
 
 #[test]
@@ -235,4 +254,85 @@ fn spec_survives_ron() {
     let spec = spec(13);
     let text = ron::to_string(&spec).unwrap();
     assert_eq!(ron::from_str::<ParamsSpec>(&text).unwrap(), spec);
+}
+
+/// A ring of 2^15 and, from level 2 on, one of 2^14 whose keys have about so many bits.
+fn segmented(bits: f64) -> ParamsSpec {
+    let towers = ntt_primes_near(2f64.powi(45), 15, 8, &[]).unwrap();
+    let held = log2_product(&towers[..3]);
+    let mut special: Vec<u64> = Vec::new();
+    for left in (1..=6).rev() {
+        let taken = [&towers[..], &special].concat();
+        let target = 2f64.powf((bits - held - log2_product(&special)) / f64::from(left));
+        special.extend(ntt_primes_near(target, 15, 1, &taken).unwrap());
+    }
+    let special_primes = ntt_primes_near(2f64.powi(46), 15, 1, &towers).unwrap();
+    let lower = vec![SegmentSpec { log_n: 14, level: Level(2), special_primes: special, digits: vec![2, 1] }];
+    let (insecure, toy) = (false, false);
+    ParamsSpec { log_n: 15, towers, special_primes, digit_size: 2, pool: None, lower, insecure, toy }
+}
+
+#[test]
+fn security_of_a_segment_is_judged_in_its_own_ring() {
+    let cap = f64::from(security_cap(14).unwrap());
+    let below = Params::new(segmented(cap - 0.9)).unwrap();
+    assert!(below.is_secure());
+    let lower = &below.lower()[0];
+    assert!((cap - lower.params().log2_pq() - 0.9).abs() < 0.1, "{}", lower.params().log2_pq());
+    // The way into the smaller ring has the same modulus, in the larger ring.
+    assert_eq!(lower.entry().unwrap().log2_pq(), lower.params().log2_pq());
+    let above = segmented(cap + 0.9);
+    let error = Params::new(above.clone()).unwrap_err();
+    assert!(error.to_string().starts_with("the segment from L2 on: log2(PQ) = 430.9"), "{error}");
+    // Where a flag allows it, it is insecure all the same, although the first segment alone is not.
+    let allowed = Params::new(ParamsSpec { insecure: true, ..above }).unwrap();
+    assert!(allowed.is_secure_alone() && !allowed.is_secure());
+}
+
+#[test]
+fn levels_have_what_their_segment_has() {
+    let params = Params::new(segmented(420.0)).unwrap();
+    assert_eq!([7, 3, 2, 0].map(|level| params.segment(Level(level))), [0, 0, 1, 1]);
+    assert_eq!([3, 2].map(|level| params.at(Level(level)).n()), [1 << 15, 1 << 14]);
+    assert_eq!(params.at(Level(2)).n_digits(Level(2)), 2);
+    assert_eq!(params.at(Level(2)).primes(Level(1)), params.primes(Level(1)));
+    assert_eq!(params.ciphertext_bytes(Level(2)), (2 * 8 * 3) << 14);
+    assert_eq!(params.entered(Level(7), Level(2)).len(), 1);
+    assert!(params.entered(Level(7), Level(3)).is_empty() && params.entered(Level(2), Level(0)).is_empty());
+    // The way into the smaller ring has twice the degree, and three digits instead of two.
+    let entry = params.key_bytes(KeyPlace { level: Level(2), enters: true });
+    assert_eq!(entry, 3 * params.key_bytes(Level(2)));
+    // A rescale across the boundary is what it is without segments.
+    let plain = Params::new(ParamsSpec { lower: vec![], ..params.spec().clone() }).unwrap();
+    assert_eq!(plain.rescale(Level(3), Level(2)), params.rescale(Level(3), Level(2)));
+    assert_ne!(plain.fingerprint(), params.fingerprint());
+}
+
+#[test]
+fn ill_formed_segments_are_refused() {
+    let check = |change: &dyn Fn(&mut Vec<SegmentSpec>), expected: &str| {
+        let mut spec = segmented(420.0);
+        change(&mut spec.lower);
+        let error = Params::new(spec).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    };
+    let ends = "the segment from L7 on does not lie below the one before it, which ends at L7";
+    check(&|lower| lower[0].level = Level(7), ends);
+    check(
+        &|lower| lower[0].log_n = 16,
+        "the segment from L2 on has a ring of 2^16, larger than 2^15 above it",
+    );
+    check(&|lower| lower[0].digits = vec![2], "the segment from L2 on: digits of [2] towers for 3");
+    check(&|lower| lower[0].digits.clear(), "the segment from L2 on: digits of 0 towers in a chain of 3");
+    check(&|lower| lower[0].special_primes.clear(), "the segment from L2 on: 0 special primes");
+    check(&|lower| lower[0].log_n = 11, "the segment from L2 on: ring degree 2^11 protects nothing");
+    check(&|lower| lower.push(lower[0].clone()), "the segment from L2 on does not lie below");
+    // A special prime of the smaller ring only would have no transform on the way into it.
+    let small = ntt_primes_near(2f64.powi(40), 14, 64, &[]).unwrap();
+    let small = small.into_iter().find(|q| q % (1 << 16) != 1).unwrap();
+    check(
+        &|lower| lower[0].special_primes[0] = small,
+        &format!("the segment from L2 on: {small} is not a prime"),
+    );
+    check(&|lower| *lower = vec![lower[0].clone(); 5], "5 segments below the first");
 }

@@ -78,8 +78,16 @@ pub struct StepCosts {
 }
 
 impl CostModel {
-    /// Step costs at a level.
+    /// Seconds of bringing a ciphertext from one level down into the rings of the segments between and of the other, which a
+    /// rescale or a drop does besides.
+    pub fn enter(&self, params: &Params, from: Level, to: Level) -> f64 {
+        let entered = params.entered(from, to).iter().filter_map(|lower| lower.entry());
+        entered.map(|entry| self.at(entry, to).rotation).sum()
+    }
+
+    /// Step costs at a level, in its segment.
     pub fn at(&self, params: &Params, level: Level) -> StepCosts {
+        let params = params.at(level);
         let n = params.n() as f64;
         let towers = params.n_towers(level) as f64;
         let special = params.special_primes().len() as f64;

@@ -54,8 +54,25 @@ pub struct ProgramSpec {
     /// Highest level of a conjugation, if there is one.
     #[serde(default)]
     pub conjugation_level: Option<Level>,
+    /// Keys of the segments below the first, as many as there are.
+    #[serde(default)]
+    pub lower_keys: Vec<SegmentKeys>,
     /// What the compiler expects.
     pub prediction: Prediction,
+}
+
+/// The keys that are used in a segment below the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentKeys {
+    /// Highest level at which a smaller ring is entered, if one is.
+    pub entry: Option<Level>,
+    /// Rotation keys, sorted by rotation.
+    pub rotations: Vec<RotationKey>,
+    /// Highest level of a relinearization, if there is one.
+    pub relin: Option<Level>,
+    /// Highest level of a conjugation, if there is one.
+    pub conjugation: Option<Level>,
 }
 
 /// Where a program comes from; for people only.
