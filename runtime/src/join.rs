@@ -78,9 +78,9 @@ pub fn joined(
         let (n, before) = (part.samples.len(), sum.samples.len());
         return Err(refused(format!("has {n} samples, and what is before it has {before}")));
     }
-    let evaluator = Evaluator::new(context);
     let add = |(a, b): (Stored, Stored)| {
         let mut total = a.expand(context);
+        let evaluator = Evaluator::new(context.at(total.level()));
         evaluator.add_assign(&mut total, &b.expand(context))?;
         Ok(Stored::Full(total))
     };

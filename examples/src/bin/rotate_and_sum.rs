@@ -17,8 +17,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let log_n = 13;
     let towers = ntt_primes_below(45, log_n, 3, &[])?;
     let special_primes = ntt_primes_below(47, log_n, 1, &towers)?;
-    let spec =
-        ParamsSpec { log_n, towers, special_primes, digit_size: 1, pool: None, insecure: false, toy: false };
+    let spec = ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size: 1,
+        pool: None,
+        lower: Vec::new(),
+        insecure: false,
+        toy: false,
+    };
     let context = Context::new(Params::new(spec)?)?;
     let level = context.params().max_level();
     let slots = context.slots();

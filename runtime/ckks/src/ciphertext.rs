@@ -138,6 +138,7 @@ impl Ciphertext {
 
     /// Whether it has two polynomials over the towers of its level in `context`.
     pub fn is_relinearized_in(&self, context: &Context) -> bool {
+        let context = context.at(self.level);
         let (basis, n) = (context.basis(self.level), context.params().n());
         let fits = |poly: &Poly<NttForm>| poly.basis() == basis && poly.data().len() == n * basis.len();
         self.polys.len() == 2 && context.check_level(self.level).is_ok() && self.polys.iter().all(fits)
@@ -202,6 +203,7 @@ impl SeededCiphertext {
 
     /// Grows the uniform half.
     pub fn expand(&self, context: &Context) -> Ciphertext {
+        let context = context.at(self.level);
         let c1 = self.seed.uniform_poly(context, self.c0.basis(), 0);
         Ciphertext { polys: vec![self.c0.clone(), c1], level: self.level, scale: self.scale }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, RwLock};
 use fhe_bytecode::{Level, Params, TowerIdx};
 
 use super::fft::Fft;
-use super::{CkksError, Encoder};
+use super::{CkksError, Encoder, KeyUse, Segment};
 use fhe_ring::kernels::Instructions;
 use fhe_ring::modulus::ShoupConstant;
 use fhe_ring::{Automorphism, BaseConverter, Basis, Ring, TowerSet};
@@ -25,6 +25,7 @@ pub struct Context {
     /// P⁻¹ modulo each tower of the chain.
     p_inv: Vec<ShoupConstant>,
     automorphisms: RwLock<HashMap<usize, Arc<Automorphism>>>,
+    lower: Vec<Segment>,
 }
 
 /// What a level has.
@@ -82,6 +83,11 @@ impl Context {
             p,
             p_inv,
             automorphisms: RwLock::default(),
+            lower: params
+                .lower()
+                .iter()
+                .map(|lower| Segment::new(lower, instructions))
+                .collect::<Result<_, _>>()?,
             ring,
             params,
         }))
@@ -90,6 +96,27 @@ impl Context {
     /// The parameters.
     pub fn params(&self) -> &Params {
         &self.params
+    }
+
+    /// The tables of the segment that a level is in: of these parameters, or of a part of them.
+    pub fn at(&self, level: Level) -> &Self {
+        match self.params.segment(level) {
+            0 => self,
+            segment => self.lower[segment - 1].context(),
+        }
+    }
+
+    /// The tables that a key is made and used with.
+    pub fn of_key(&self, key_use: KeyUse, level: Level) -> &Self {
+        match (key_use, self.params.segment(level)) {
+            (KeyUse::Enter, segment @ 1..) => self.lower[segment - 1].entry().unwrap_or(self.at(level)),
+            _ => self.at(level),
+        }
+    }
+
+    /// The segments below the first, the highest first.
+    pub fn lower(&self) -> &[Segment] {
+        &self.lower
     }
 
     /// The ring.

@@ -59,6 +59,9 @@ pub enum CkksError {
     /// No key for an automorphism.
     #[error("no key for {0}")]
     MissingKey(Galois),
+    /// No key for the way into a smaller ring.
+    #[error("no key for the way into a smaller ring")]
+    MissingEntry,
     /// A key truncated below the level it is used at.
     #[error("the key reaches up to {key}, the ciphertext is at {needed}")]
     KeyTruncated {

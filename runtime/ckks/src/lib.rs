@@ -19,6 +19,7 @@ mod key_switch;
 mod keys;
 pub mod linear;
 mod seed;
+mod segments;
 
 pub use ciphertext::{Ciphertext, Encoding, Plaintext, SeededCiphertext};
 pub use context::Context;
@@ -27,6 +28,7 @@ pub use error::CkksError;
 pub use evaluator::Evaluator;
 pub use fhe_bytecode::{Level, Params, Scale};
 pub use galois::{Galois, Rotation};
-pub use key_set::{EvaluationKeys, KeyRequest, KeyUse, key_request};
+pub use key_set::{EvaluationKeys, KeyRequest, KeyUse, SegmentKeys, key_request};
 pub use keys::{GaloisKeys, KeyId, KeySwitchKey, RelinKey};
 pub use seed::PublicSeed;
+pub use segments::{Segment, descend};

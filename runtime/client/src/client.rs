@@ -64,12 +64,15 @@ impl Client {
         check_length(tensor.len(), layout)?;
         let slots = Zeroizing::new(layout.scatter(&Zeroizing::new(tensor.repeat(layout.members()))));
         let input = self.interface.input();
+        let (context, key) = self.key.at(&self.context, input.level);
         slots
             .iter()
             .map(|slots| {
-                let plain = self.context.encoder().encode(slots, input.scale, input.level)?;
+                // A smaller ring has one of the copies that a larger one would have.
+                let slots = &slots[..slots.len().min(context.slots())];
+                let plain = context.encoder().encode(slots, input.scale, input.level)?;
                 let plain = Zeroizing::new(plain);
-                Ok(self.key.encrypt(&self.context, &plain, seeds)?)
+                Ok(key.encrypt(context, &plain, seeds)?)
             })
             .collect()
     }

@@ -87,7 +87,8 @@ impl Resolution {
 
 /// Standard deviation that any evaluation leaves at least in a score, in units of the score.
 pub fn noise_floor(interface: &Interface) -> f64 {
-    let model = NoiseModel::new(interface.params());
+    // What the ring of the result leaves at least: keeping some coefficients of a larger one makes noise smaller.
+    let model = NoiseModel::new(interface.params().at(interface.output_level()));
     // Which of the two stays alone in a result is the program's choice; the smaller one is certain.
     let variance = model.fresh().min(model.rescale_rounding());
     variance.sqrt() / interface.output_scale().value()

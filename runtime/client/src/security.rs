@@ -4,9 +4,7 @@ use fhe_bytecode::Params;
 
 /// Why parameters are below the bar, if they are.
 pub fn insecurity(params: &Params) -> Option<String> {
-    if params.is_secure() {
-        return None;
-    }
+    let params = params.segments().find(|segment| !segment.is_secure_alone())?;
     Some(match params.security_cap() {
         None => format!("INSECURE: a toy ring of degree 2^{} protects nothing", params.log_n()),
         Some(cap) => format!(

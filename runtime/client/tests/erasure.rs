@@ -87,6 +87,7 @@ fn interface() -> Arc<Interface> {
         special_primes,
         digit_size: 1,
         pool: None,
+        lower: Vec::new(),
         insecure: true,
         toy: false,
     };

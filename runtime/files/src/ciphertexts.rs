@@ -6,7 +6,7 @@
 //! ciphertext: level u16 | scale f64 | form u8 | seed 32 and one polynomial (form 1), or two polynomials (form 2)
 //! ```
 //! Version 1 has neither request nor names. A polynomial is its towers one after the other, residues packed to the
-//! bits of their prime.
+//! bits of their prime, in the ring of the ciphertext's level.
 
 use std::io::{Read, Write};
 
@@ -205,6 +205,7 @@ fn encode_one<W: Write>(
         Stored::Seeded(seeded) => (seeded.level(), seeded.scale(), FORM_SEEDED),
         Stored::Full(full) => (full.level(), full.scale(), FORM_FULL),
     };
+    let context = context.at(level);
     writer.u16(level.0)?;
     writer.f64(scale.value())?;
     writer.u8(form)?;
@@ -358,6 +359,7 @@ fn decode_one<R: Read>(
     if level != expected.level {
         return Err(bad_field("level", level));
     }
+    let context = context.at(level);
     let scale = reader.f64()?;
     let scale = match Scale::new(scale) {
         Ok(scale) if scale.agrees(expected.scale) => scale,
@@ -384,7 +386,8 @@ fn decode_one<R: Read>(
 }
 
 fn poly_bytes(context: &Context, level: Level) -> u64 {
-    context.params().primes(level).iter().map(|&q| residue_bytes(context.params().n(), q)).sum()
+    let params = context.at(level).params();
+    params.primes(level).iter().map(|&q| residue_bytes(params.n(), q)).sum()
 }
 
 #[cfg(test)]

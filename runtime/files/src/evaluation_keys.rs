@@ -4,14 +4,15 @@
 //! keys u32 | use u32 (0 relinearize, else rotation steps), level u16 of every key | keys
 //! key: seed 32 | one polynomial per digit
 //! ```
-//! Version 1 has use and level of a key before its seed. Uses are strictly ascending: what a file holds, and how long it
-//! is, is known before the first residue is read. A polynomial has the towers of all levels up to
-//! the key's, then the special primes.
+//! Version 1 has use and level of a key before its seed. Segments and, in each, uses are strictly ascending: what a file holds,
+//! and how long it is, is known before the first residue is read. A polynomial has the towers of all levels up to
+//! the key's, then the special primes of its segment, in the ring of its segment; that of the way into a smaller ring has the
+//! degree of the ring above.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 
-use fhe_bytecode::{Level, Params};
+use fhe_bytecode::{KeyPlace, Level, Params};
 use fhe_ring::parallel::*;
 
 use super::codec::{BodyReader, BodyWriter, TRAILER, bad_field, residue_bytes, unpack_poly};
@@ -31,10 +32,10 @@ pub struct EvaluationKeysWriter<W: Write> {
     rest: VecDeque<(KeyUse, Level)>,
 }
 
-/// Bytes of a file with keys of these levels, in either version. Needs no tables of the parameters: it may be asked
+/// Bytes of a file with keys that live there, in either version. Needs no tables of the parameters: it may be asked
 /// before they are made.
-pub fn evaluation_keys_len(params: &Params, levels: impl IntoIterator<Item = Level>) -> u64 {
-    let sizes = levels.into_iter().map(|level| ENTRY_BYTES + SEED_BYTES + key_bytes(params, level));
+pub fn evaluation_keys_len(params: &Params, places: impl IntoIterator<Item = KeyPlace>) -> u64 {
+    let sizes = places.into_iter().map(|place| ENTRY_BYTES + SEED_BYTES + key_bytes(params, place));
     HEADER_LEN as u64 + COUNT_BYTES + sizes.sum::<u64>() + TRAILER
 }
 
@@ -48,7 +49,7 @@ impl<W: Write> EvaluationKeysWriter<W> {
         Header::of(Kind::EvaluationKeys, context.params(), id).write(&mut writer)?;
         writer.count(request.len())?;
         for (key_use, level) in request.iter() {
-            writer.u32(code(context, key_use)?)?;
+            writer.u32(code(context, (key_use, level))?)?;
             writer.u16(level.0)?;
         }
         Ok(Self { writer, rest: request.iter().collect() })
@@ -70,7 +71,7 @@ impl<W: Write> EvaluationKeysWriter<W> {
             _ => return Err(FormatError::KeyNotAsked { key_use, level }),
         }
         self.writer.bytes(&seed.0)?;
-        let moduli = context.params().key_primes(level);
+        let moduli = context.of_key(key_use, level).params().key_primes(level);
         digits.into_iter().try_for_each(|digit| self.writer.poly(digit.as_ref(), &moduli))
     }
 
@@ -106,7 +107,9 @@ pub fn encode_evaluation_keys(
     keys: &EvaluationKeys,
 ) -> Result<(), FormatError> {
     let mut request = KeyRequest::default();
-    keys.iter().for_each(|(key_use, key)| request.add(key_use, key.level()));
+    for (key_use, key) in keys.iter() {
+        request.add_in(context.params().segment(key.level()), key_use, key.level());
+    }
     let mut writer = EvaluationKeysWriter::new(to, context, keys.id(), &request)?;
     for (key_use, key) in keys.iter() {
         writer.write(context, (key_use, key.level()), *key.seed(), key.residues())?;
@@ -148,8 +151,9 @@ fn decode(
     let mut reader = BodyReader::new(from, len)?;
     let header = Header::read(&mut reader, Kind::EvaluationKeys)?;
     header.check_parameters(context.params())?;
-    let n_keys = reader.count(key_bytes(context.params(), Level(0)))?;
-    let mut order = Order { wanted: request.map(|request| request.iter().collect()), last: None };
+    let n_keys = reader.count(key_bytes(context.params(), Level(0).into()))?;
+    let wanted = request.map(|request| request.iter().collect());
+    let mut order = Order { params: context.params(), wanted, last: None };
     let keys = match header.version {
         1 => decode_v1(&mut reader, context, n_keys, &mut order)?,
         _ => decode_v2(&mut reader, context, n_keys, &mut order)?,
@@ -158,19 +162,19 @@ fn decode(
     Ok(EvaluationKeys::from_parts(context, header.key_id, keys))
 }
 
-type Keys = BTreeMap<KeyUse, KeySwitchKey>;
+type Keys = Vec<(KeyUse, KeySwitchKey)>;
 
 /// Use and level stand before every key.
 fn decode_v1<R: Read>(
     reader: &mut BodyReader<R>,
     context: &Context,
     n_keys: usize,
-    order: &mut Order,
+    order: &mut Order<'_>,
 ) -> Result<Keys, FormatError> {
-    let mut keys = BTreeMap::new();
+    let mut keys = Keys::new();
     for _ in 0..n_keys {
-        let (key_use, level) = order.next(entry(reader, context)?)?;
-        keys.insert(key_use, unpacked(context, level, &packed(reader, context, level)?)?);
+        let wanted = order.next(entry(reader, context)?)?;
+        keys.push((wanted.0, unpacked(context, wanted, &packed(reader, context, wanted)?)?));
     }
     order.end().map(|()| keys)
 }
@@ -180,41 +184,44 @@ fn decode_v2<R: Read>(
     reader: &mut BodyReader<R>,
     context: &Context,
     n_keys: usize,
-    order: &mut Order,
+    order: &mut Order<'_>,
 ) -> Result<Keys, FormatError> {
     let entries = (0..n_keys).map(|_| order.next(entry(reader, context)?)).collect::<Result<Vec<_>, _>>()?;
     order.end()?;
-    let rest = entries.iter().map(|&(_, level)| SEED_BYTES + key_bytes(context.params(), level));
+    let rest = entries.iter().map(|&entry| SEED_BYTES + key_bytes(context.params(), place(entry)));
     reader.expect_exactly(rest.fold(0, u64::saturating_add))?;
     let mut keys = Keys::new();
     for some in entries.chunks(TOGETHER) {
         // The file is read and hashed in order; what it says is unpacked by all threads.
-        let packed = some.iter().map(|&(_, level)| packed(reader, context, level));
+        let packed = some.iter().map(|&wanted| packed(reader, context, wanted));
         let packed = packed.collect::<Result<Vec<_>, _>>()?;
         let unpacked = some
             .par_iter()
             .zip(packed)
-            .map(|(&(key_use, level), packed)| Ok((key_use, unpacked(context, level, &packed)?)));
+            .map(|(&wanted, packed)| Ok((wanted.0, unpacked(context, wanted, &packed)?)));
         keys.extend(unpacked.collect::<Result<Vec<_>, FormatError>>()?);
     }
     Ok(keys)
 }
 
-/// Uses are strictly ascending and, if they are known, those that are wanted.
-struct Order {
+/// Segments and, in each, uses are strictly ascending and, if they are known, those that are wanted.
+struct Order<'a> {
+    params: &'a Params,
     wanted: Option<VecDeque<(KeyUse, Level)>>,
-    last: Option<KeyUse>,
+    last: Option<(usize, KeyUse)>,
 }
 
-impl Order {
+impl Order<'_> {
     fn next(&mut self, (key_use, level): (KeyUse, Level)) -> Result<(KeyUse, Level), FormatError> {
-        if self.last.is_some_and(|last| last >= key_use) {
+        let rank = |(key_use, level): (KeyUse, Level)| (self.params.segment(level), key_use);
+        let own = rank((key_use, level));
+        if self.last.is_some_and(|last| last >= own) {
             return Err(bad_field("use of a key", "not in order"));
         }
-        self.last = Some(key_use);
+        self.last = Some(own);
         match self.wanted.as_mut().map(VecDeque::pop_front) {
             Some(Some(next)) if next == (key_use, level) => {}
-            Some(Some(next)) if next.0 < key_use || next.0 == key_use && next.1 > level => {
+            Some(Some(next)) if rank(next) < own || rank(next) == own && next.1 > level => {
                 return Err(FormatError::KeyMissing { key_use: next.0, level: next.1 });
             }
             Some(_) => return Err(FormatError::KeyNotAsked { key_use, level }),
@@ -231,15 +238,19 @@ impl Order {
     }
 }
 
-fn entry<R: Read>(reader: &mut BodyReader<R>, context: &Context) -> Result<(KeyUse, Level), FormatError> {
-    let key_use = match reader.u32()? {
+fn entry<R: Read>(reader: &mut BodyReader<R>, whole: &Context) -> Result<(KeyUse, Level), FormatError> {
+    let (code, level) = (reader.u32()?, Level(reader.u16()?));
+    whole.check_level(level).map_err(|_| bad_field("level", level))?;
+    let context = whole.at(level);
+    // Only a segment with a ring of its own has a way into it.
+    let is_entered = whole.of_key(KeyUse::Enter, level).params().n() > context.params().n();
+    let key_use = match code {
         0 => KeyUse::Relinearize,
         steps if (steps as usize) < context.slots() => KeyUse::rotation(i64::from(steps), context),
         steps if steps as usize == context.slots() => KeyUse::Move(Galois::Conjugation),
+        steps if steps as usize == context.slots() + 1 && is_entered => KeyUse::Enter,
         steps => return Err(bad_field("rotation", steps)),
     };
-    let level = Level(reader.u16()?);
-    context.check_level(level).map_err(|_| bad_field("level", level))?;
     Ok((key_use, level))
 }
 
@@ -247,16 +258,17 @@ fn entry<R: Read>(reader: &mut BodyReader<R>, context: &Context) -> Result<(KeyU
 fn packed<R: Read>(
     reader: &mut BodyReader<R>,
     context: &Context,
-    level: Level,
+    wanted: (KeyUse, Level),
 ) -> Result<(PublicSeed, Vec<u8>), FormatError> {
-    Ok((PublicSeed(reader.array()?), reader.bytes(key_bytes(context.params(), level))?))
+    Ok((PublicSeed(reader.array()?), reader.bytes(key_bytes(context.params(), place(wanted)))?))
 }
 
 fn unpacked(
-    context: &Context,
-    level: Level,
+    whole: &Context,
+    (key_use, level): (KeyUse, Level),
     (seed, packed): &(PublicSeed, Vec<u8>),
 ) -> Result<KeySwitchKey, FormatError> {
+    let context = whole.of_key(key_use, level);
     let (n, moduli) = (context.params().n(), context.params().key_primes(level));
     let len = packed.len() / context.params().key_digits(level).len().max(1);
     let digits = packed.chunks_exact(len.max(1)).map(|digit| unpack_poly(digit, n, &moduli));
@@ -264,19 +276,27 @@ fn unpacked(
     KeySwitchKey::from_residues(context, level, *seed, &digits).map_err(|e| bad_field("evaluation key", e))
 }
 
-/// How the file names a key: zero, the steps of a rotation, or as many as there are slots for the conjugation.
-fn code(context: &Context, key_use: KeyUse) -> Result<u32, FormatError> {
+/// How the file names a key: zero, the steps of a rotation, as many as its ring has slots for the conjugation, or one more for
+/// the way into its ring.
+fn code(context: &Context, (key_use, level): (KeyUse, Level)) -> Result<u32, FormatError> {
+    let slots = context.at(level).slots();
     let code = match key_use {
         KeyUse::Relinearize => 0,
         KeyUse::Move(Galois::Rotation(rotation)) => rotation.steps(),
-        KeyUse::Move(Galois::Conjugation) => context.slots(),
+        KeyUse::Move(Galois::Conjugation) => slots,
+        KeyUse::Enter => slots + 1,
     };
     u32::try_from(code).map_err(|_| bad_field("rotation", code))
 }
 
-fn key_bytes(params: &Params, level: Level) -> u64 {
-    let poly: u64 = params.key_primes(level).iter().map(|&q| residue_bytes(params.n(), q)).sum();
-    poly * params.key_digits(level).len() as u64
+fn place((key_use, level): (KeyUse, Level)) -> KeyPlace {
+    KeyPlace { level, enters: key_use == KeyUse::Enter }
+}
+
+fn key_bytes(params: &Params, place: KeyPlace) -> u64 {
+    let own = params.of_key(place);
+    let poly: u64 = own.key_primes(place.level).iter().map(|&q| residue_bytes(own.n(), q)).sum();
+    poly * own.key_digits(place.level).len() as u64
 }
 
 #[cfg(test)]
@@ -304,7 +324,7 @@ mod tests {
         let context = toy_context();
         let mut data = Vec::new();
         encode_evaluation_keys(&mut data, &context, &keys(&context)).unwrap();
-        assert_eq!(data.len() as u64, evaluation_keys_len(context.params(), request(&context).levels()));
+        assert_eq!(data.len() as u64, evaluation_keys_len(context.params(), request(&context).places()));
         let read = decode_evaluation_keys(&data[..], data.len() as u64, &context).unwrap();
         assert!(read == keys(&context));
     }
@@ -314,7 +334,7 @@ mod tests {
         let context = toy_context();
         let mut data = Vec::new();
         encode_evaluation_keys(&mut data, &context, &keys(&context)).unwrap();
-        assert_eq!(data.len() as u64, evaluation_keys_len(context.params(), request(&context).levels()));
+        assert_eq!(data.len() as u64, evaluation_keys_len(context.params(), request(&context).places()));
         let error = |request: &KeyRequest| {
             // Not a residue is there: what is refused is refused before.
             let front = &data[..HEADER_LEN + 4 + 3 * 6];
@@ -355,6 +375,35 @@ mod tests {
         let context = toy_context();
         let mut data = Vec::new();
         encode_evaluation_keys(&mut data, &context, &keys(&context)).unwrap();
+        check_damage(&data, |data| decode_evaluation_keys(data, data.len() as u64, &context).map(drop));
+    }
+
+    #[test]
+    fn keys_of_smaller_rings_survive_the_file() {
+        let whole = toy_context();
+        let special_primes =
+            fhe_bytecode::params::ntt_primes_below(34, 6, 2, whole.params().towers()).unwrap();
+        let segment =
+            fhe_bytecode::SegmentSpec { log_n: 5, level: Level(1), special_primes, digits: vec![2] };
+        let towers = fhe_bytecode::params::ntt_primes_below(30, 6, 3, &[]).unwrap();
+        let special = fhe_bytecode::params::ntt_primes_below(33, 6, 1, &towers).unwrap();
+        let mut spec = whole.params().spec().clone();
+        (spec.log_n, spec.towers, spec.special_primes, spec.lower) = (6, towers, special, vec![segment]);
+        let context = Context::new(Params::new(spec).unwrap()).unwrap();
+        let mut request = KeyRequest::default();
+        request.add(KeyUse::Relinearize, Level(2));
+        request.add(KeyUse::rotation(3, &context), Level(2));
+        let lower = context.at(Level(1));
+        request.add_in(1, KeyUse::Relinearize, Level(1));
+        request.add_in(1, KeyUse::rotation(3, lower), Level(0));
+        request.add_in(1, KeyUse::Move(Galois::Conjugation), Level(0));
+        request.add_in(1, KeyUse::Enter, Level(1));
+        let keys = toy_key(&context, 1).evaluation_keys(&context, &request, &mut fixed_seeds(2)).unwrap();
+        let mut data = Vec::new();
+        encode_evaluation_keys(&mut data, &context, &keys).unwrap();
+        assert_eq!(data.len() as u64, evaluation_keys_len(context.params(), request.places()));
+        let read = decode_requested_keys(&data[..], data.len() as u64, &context, &request).unwrap();
+        assert!(read == keys);
         check_damage(&data, |data| decode_evaluation_keys(data, data.len() as u64, &context).map(drop));
     }
 }

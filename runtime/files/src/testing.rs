@@ -18,8 +18,16 @@ pub(crate) fn toy_context() -> Arc<Context> {
     let mut towers = ntt_primes_below(30, log_n, 2, &[]).unwrap();
     towers.extend(ntt_primes_below(22, log_n, 1, &towers).unwrap());
     let special_primes = ntt_primes_below(33, log_n, 1, &towers).unwrap();
-    let spec =
-        ParamsSpec { log_n, towers, special_primes, digit_size: 1, pool: None, insecure: false, toy: true };
+    let spec = ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size: 1,
+        pool: None,
+        lower: Vec::new(),
+        insecure: false,
+        toy: true,
+    };
     Context::new(Params::new(spec).unwrap()).unwrap()
 }
 

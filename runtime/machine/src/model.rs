@@ -28,6 +28,8 @@ pub struct Model {
     pub(crate) program: CheckedProgram,
     pub(crate) context: Arc<Context>,
     pub(crate) steps: Vec<Step>,
+    /// The level that every instruction works at.
+    pub(crate) levels: Vec<Level>,
     pub(crate) sets: Vec<PlaintextSet>,
     pub(crate) meter: Meter,
     working_bytes: u64,
@@ -64,8 +66,9 @@ impl Model {
         let sets =
             steps.iter().zip(shares).map(|(step, share)| plaintext_set(&context, step, share)).collect();
         let meter = Meter::default();
+        let levels = program.steps().map(|step| step.level()).collect();
         let program = program.clone();
-        Ok(Self { program, context, steps, sets, meter, working_bytes, plaintext_bytes })
+        Ok(Self { program, context, steps, levels, sets, meter, working_bytes, plaintext_bytes })
     }
 
     /// The program.
@@ -104,8 +107,8 @@ fn check_parameters(program: &CheckedProgram, context: &Context) -> Result<(), V
 
 fn plaintext_set(context: &Context, step: &Step, share: Share) -> PlaintextSet {
     match step {
-        Step::Linear(linear, level) => linear.plaintext_set(context, *level, share),
-        Step::Plain(plain) => PlaintextSet::new(share, context.basis(plain.level)),
+        Step::Linear(linear, level) => linear.plaintext_set(context.at(*level), *level, share),
+        Step::Plain(plain) => PlaintextSet::new(share, context.at(plain.level).basis(plain.level)),
         Step::Bare => PlaintextSet::new(share, context.basis(Level(0))),
     }
 }

@@ -35,7 +35,7 @@ impl Step {
             Self::Plain(plain) => {
                 let coeff_bytes = plain.vectors.first().map_or(0, |v| 2 * 8 * v.len() as u64);
                 let n = plain.vectors.len();
-                let residue_bytes = coeff_bytes * context.basis(plain.level).len() as u64;
+                let residue_bytes = coeff_bytes * context.basis(plain.level).n_q() as u64;
                 Demand { n_plaintexts: n, n_uses: n, coeff_bytes, residue_bytes }
             }
         }
@@ -78,7 +78,7 @@ fn prepared(
             let (map, level, scale) = (program.map(map), step.level(), result()?.scale);
             let weight_scale = |source: &Fact| map.diagonals.weight_scale(scale, source.scale);
             let scales: Vec<Scale> = step.sources.iter().map(weight_scale).collect();
-            Ok(Step::Linear(LinearStep::new(context, map, level, &scales), level))
+            Ok(Step::Linear(LinearStep::new(context.at(level), map, level, &scales), level))
         }
         Kind::PlainSum(tensor) => plain(program, tensor, source()?, source()?.scale),
         Kind::PlainProduct(tensor) => {

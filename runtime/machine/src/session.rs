@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use fhe_bytecode::{CtRange, Fingerprint, MapId, Memory, Op};
+use fhe_bytecode::{CtRange, Fingerprint, Level, MapId, Memory, Op};
 use fhe_ring::parallel::*;
 
 use super::cancel::Cancel;
@@ -18,7 +18,10 @@ use super::profile::{Profile, Recorder};
 use super::progress::{Observer, Progress, Ticker};
 use super::registers::RegisterFile;
 use fhe_ckks::linear::{self, Diagonal};
-use fhe_ckks::{Ciphertext, CkksError, Context, EvaluationKeys, Evaluator, KeyId, Plaintext, key_request};
+use fhe_ckks::{
+    Ciphertext, CkksError, Context, EvaluationKeys, Evaluator, KeyId, Plaintext, SegmentKeys, descend,
+    key_request,
+};
 
 /// Inputs that are evaluated at once at most: transformed plaintexts and keys are then read from a cache by nearly all of them.
 const MAX_BATCH: u64 = 4;
@@ -226,8 +229,12 @@ impl Session {
 
     /// Instructions that compute: source registers stay, destinations are new.
     fn compute(&self, index: usize, op: &Op, registers: &mut RegisterFile) -> Result<(), CkksError> {
-        let evaluator = Evaluator::new(&self.model.context);
-        let relin = || self.keys.relin().ok_or(CkksError::Malformed { what: "relinearization key" });
+        let context = &self.model.context;
+        let level = self.model.levels[index];
+        let evaluator = Evaluator::new(context.at(level));
+        let own = self.segment_keys(level)?;
+        let relin = || own.relin().ok_or(CkksError::Malformed { what: "relinearization key" });
+        let descended = |ct: Ciphertext| descend(context, level, ct, &self.keys);
         let one = |src: CtRange, f: &(dyn Fn(&Ciphertext) -> Result<Ciphertext, CkksError> + Sync)| {
             registers.run(src)?.par_iter().map(|&ct| f(ct)).collect::<Result<Vec<_>, _>>()
         };
@@ -258,8 +265,12 @@ impl Session {
             (Op::MulScalar { dst, src, value, scale }, _) => {
                 (dst, one(*src, &|ct| evaluator.mul_scalar(ct, *value, scale.over(ct.scale())))?)
             }
-            (Op::Rescale { dst, src }, _) => (dst, one(*src, &|ct| evaluator.rescale(ct))?),
-            (Op::Drop { dst, src, level }, _) => (dst, one(*src, &|ct| evaluator.drop_to(ct, *level))?),
+            (Op::Rescale { dst, src }, _) => {
+                (dst, one(*src, &|ct| evaluator.rescale(ct).and_then(descended))?)
+            }
+            (Op::Drop { dst, src, level }, _) => {
+                (dst, one(*src, &|ct| evaluator.drop_to(ct, *level).and_then(descended))?)
+            }
             (Op::Linear { .. } | Op::AddPlain { .. } | Op::MulPlain { .. }, _)
             | (Op::Input { .. } | Op::Free { .. } | Op::Output { .. }, _) => {
                 return Err(MISPREPARED);
@@ -283,17 +294,20 @@ impl Session {
         registers: &mut RegisterFile,
     ) -> Result<Vec<Ciphertext>, CkksError> {
         let Step::Linear(step, _) = &self.model.steps[index] else { return Err(MISPREPARED) };
+        let level = self.model.levels[index];
+        let context = self.model.context.at(level);
         let source = MapSource {
-            context: &self.model.context,
+            context,
             step,
             diagonals: &self.model.program.map(map).diagonals,
             set: &self.model.sets[index],
             meter: &self.model.meter,
             ticker,
         };
-        let evaluator = Evaluator::new(&self.model.context);
+        let evaluator = Evaluator::new(context);
+        let own = self.segment_keys(level)?;
         registers.with_runs(src, |samples| {
-            let keys = self.keys.galois();
+            let keys = own.galois();
             let results = linear::evaluate_batch(&evaluator, samples, step.plan(), &source, keys)?;
             Ok(results.into_iter().flatten().collect())
         })
@@ -307,20 +321,26 @@ impl Session {
         src: CtRange,
         apply: impl Fn(&Ciphertext, &Plaintext) -> Result<Ciphertext, CkksError> + Sync,
     ) -> Result<Vec<Ciphertext>, CkksError> {
-        let basis = self.model.context.basis(step.level);
-        let encoder = self.model.context.encoder();
+        let context = self.model.context.at(step.level);
+        let (basis, encoder) = (context.basis(step.level), context.encoder());
         let (operands, n_each) = (registers.run(src)?, src.len());
         let one = |(i, &operand): (usize, &&Ciphertext)| {
             // Every sample takes all vectors.
             let i = i % n_each;
             let vector = step.vectors.get(i).ok_or(CkksError::Plan("a constant has too few vectors"))?;
             let encode = || encoder.round(vector, step.scale);
-            match self.model.sets[index].get(&self.model.context, &self.model.meter, i, encode)? {
+            match self.model.sets[index].get(context, &self.model.meter, i, encode)? {
                 Diagonal::Plaintext(plain) => apply(operand, &plain),
                 Diagonal::Encoding(encoding) => apply(operand, &encoder.transform(&encoding, basis)),
             }
         };
         operands.par_iter().enumerate().map(one).collect()
+    }
+
+    /// The keys of the segment of a level.
+    fn segment_keys(&self, level: Level) -> Result<&SegmentKeys, CkksError> {
+        let keys = self.keys.segment(self.model.context.params().segment(level));
+        keys.ok_or(CkksError::Malformed { what: "set of evaluation keys" })
     }
 
     fn layer_name(&self, index: usize) -> &str {

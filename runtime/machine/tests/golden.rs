@@ -1,17 +1,23 @@
 //! Golden files of keys, inputs and results: of every version that was ever written, the reader of today makes the scores
 //! of that day.
 //!
-//! `tests/golden/files-vN` belongs to the program `tests/golden/vN.fhebc`, and `files-pool` to `pool.fhebc`, whose levels are
-//! sets of towers. Files of older versions are never written again.
+//! `tests/golden/files-vN` belongs to the program `tests/golden/vN.fhebc`, `files-pool` to `pool.fhebc`, whose levels are sets of
+//! towers, and `files-rings` to `rings.fhebc`, whose lower levels have a smaller ring. Files of older versions are never written
+//! again, and neither is `pool.fhebc`, a program of version 3.
 
-use std::collections::BTreeMap;
+#[path = "common/toy.rs"]
+#[allow(dead_code, reason = "other tests compare with what it computes")]
+mod toy;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, encode};
 use fhe_bytecode::params::primes::ntt_primes_below;
-use fhe_bytecode::{CheckedProgram, Level, Pool, TowerIdx};
-use fhe_ckks::{Context, EvaluationKeys, Evaluator, Galois, KeyRequest, KeyUse, Rotation, key_request};
+use fhe_bytecode::{CheckedProgram, Level, Packing, Pairing, Pool, SegmentSpec, TowerIdx, required_keys};
+use fhe_ckks::{
+    Context, EvaluationKeys, Evaluator, Galois, KeyRequest, KeyUse, Rotation, descend, key_request,
+};
 use fhe_client::{Client, decode_secret_key, encode_secret_key};
 use fhe_files::{
     Ciphertexts, Expected, Stored, VERSION, decode_evaluation_keys, decode_request, encode_ciphertexts,
@@ -20,6 +26,7 @@ use fhe_files::{
 use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Cancel, Input, Model, Options, Session, Silent};
 use fhe_secret::SecretKey;
+use toy::paired_toy_program;
 
 const N_SAMPLES: usize = 2;
 
@@ -50,7 +57,7 @@ impl Golden {
 
     fn all() -> impl Iterator<Item = Self> {
         let versions = (1..=VERSION).map(|version| Self::new(&format!("v{version}"), version));
-        versions.chain([Self::new("pool", VERSION)])
+        versions.chain(["pool", "rings"].map(|name| Self::new(name, VERSION)))
     }
 }
 
@@ -68,18 +75,48 @@ fn pooled() -> CheckedProgram {
     CheckedProgram::new(spec).unwrap()
 }
 
-#[test]
-fn golden_program_of_a_pool_has_its_bytes() {
-    assert_eq!(read("pool.fhebc"), encode(&pooled()));
+/// The toy program with a quarter of the ring, two special primes and one digit from level 1 on.
+fn ringed() -> CheckedProgram {
+    let mut spec = paired_toy_program(Packing::Packed, [Pairing::Halves, Pairing::None]).spec().clone();
+    let (log_n, level, digits) = (spec.params.log_n - 2, LOWER, vec![2]);
+    let taken = [&spec.params.towers[..], &spec.params.special_primes].concat();
+    let special_primes = ntt_primes_below(47, spec.params.log_n, 2, &taken).unwrap();
+    spec.params.lower = vec![SegmentSpec { log_n, level, special_primes, digits }];
+    let keys = required_keys(&spec).unwrap();
+    spec.rotation_keys = keys.rotations;
+    (spec.relin_level, spec.conjugation_level) = (keys.relin, keys.conjugation);
+    spec.lower_keys = keys.lower;
+    CheckedProgram::new(spec).unwrap()
 }
 
-fn tensor(sample: usize) -> Vec<f64> {
-    (0..128).map(|i| ((i * 37 + 11 * sample) % 101) as f64 / 101.0 - 0.5).collect()
+/// The highest level in the smaller ring of the golden program that has one.
+const LOWER: Level = Level(1);
+
+#[test]
+fn golden_program_of_a_pool_is_what_it_was() {
+    assert_eq!(*Golden::new("pool", VERSION).program.spec(), *pooled().spec());
+}
+
+#[test]
+fn golden_program_of_two_rings_has_its_bytes() {
+    assert_eq!(read("rings.fhebc"), encode(&ringed()));
+}
+
+fn tensor(program: &CheckedProgram, sample: usize) -> Vec<f64> {
+    (0..program.input_layout().shape().len())
+        .map(|i| ((i * 37 + 11 * sample) % 101) as f64 / 101.0 - 0.5)
+        .collect()
 }
 
 /// Keys that are enough to be used, not to evaluate: a golden file is small.
 fn few_keys(context: &Context) -> KeyRequest {
     let mut request = KeyRequest::default();
+    if !context.lower().is_empty() {
+        request.add_in(1, KeyUse::rotation(3, context.at(LOWER)), LOWER);
+        request.add_in(1, KeyUse::Move(Galois::Conjugation), LOWER);
+        request.add_in(1, KeyUse::Enter, LOWER);
+        return request;
+    }
     request.add(KeyUse::Relinearize, Level(0));
     request.add(KeyUse::rotation(3, context), Level(1));
     request.add(KeyUse::Move(Galois::Conjugation), Level(0));
@@ -90,10 +127,8 @@ fn few_keys(context: &Context) -> KeyRequest {
 #[ignore = "rewrites golden files: cargo xtask golden"]
 fn write_files() {
     assert!(std::env::var_os("FHEC_WRITE_GOLDEN").is_some());
-    std::fs::write(path("pool.fhebc"), encode(&pooled())).unwrap();
-    for name in [format!("v{VERSION}"), "pool".to_owned()] {
-        write(&Golden::new(&name, VERSION));
-    }
+    std::fs::write(path("rings.fhebc"), encode(&ringed())).unwrap();
+    write(&Golden::new("rings", VERSION));
 }
 
 fn write(golden: &Golden) {
@@ -112,7 +147,7 @@ fn write(golden: &Golden) {
     let all = key.evaluation_keys(&context, &key_request(&context, program), &mut seeds).unwrap();
     let client = Client::new(interface.clone(), context.clone(), key).unwrap();
     let fresh: Vec<Vec<_>> =
-        (0..N_SAMPLES).map(|i| client.encrypt(&tensor(i), &mut seeds).unwrap()).collect();
+        (0..N_SAMPLES).map(|i| client.encrypt(&tensor(program, i), &mut seeds).unwrap()).collect();
     let model = Model::new(program, context.clone(), Options { memory: 1 << 40, n_evaluations: 1 }).unwrap();
     let session = Session::new(Arc::new(model), Arc::new(all)).unwrap();
     let evaluate = |fresh: &Vec<fhe_ckks::SeededCiphertext>| {
@@ -167,8 +202,8 @@ fn golden_files_of_every_version_decrypt() {
         for (i, (input, result)) in inputs.iter().zip(&results).enumerate() {
             let slots = [client.key().decrypt(&context, &input[0]).unwrap()];
             let found = interface.input_layout().gather(&slots);
-            assert!(tensor(i).iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-4), "input {i}");
-            let expected = clear.run(&tensor(i), &mut ()).unwrap();
+            assert!(tensor(program, i).iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-4), "input {i}");
+            let expected = clear.run(&tensor(program, i), &mut ()).unwrap();
             let found = client.decrypt_raw(result).unwrap();
             let worst = expected.iter().zip(found.iter()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(worst < 1e-2, "{name}, result {i}: off by {worst}");
@@ -183,14 +218,18 @@ fn rotated(context: &Arc<Context>, keys: &EvaluationKeys, client: &Client) {
     assert_eq!(keys.missing(&few), None);
     assert_eq!(keys.id(), client.key().id());
     let scale = client.interface().input().scale;
-    let values: Vec<f64> = (0..context.slots()).map(|i| (i % 17) as f64 / 17.0).collect();
-    let plain = context.encoder().encode(&values, scale, Level(0)).unwrap();
+    assert_eq!(few.len(), 3);
+    // From the highest level down, through a smaller ring if there is one.
+    let (top, level) = (context.params().max_level(), LOWER);
+    let own = context.at(level);
+    let values: Vec<f64> = (0..context.slots()).map(|i| (i % own.slots() % 17) as f64 / 17.0).collect();
+    let plain = context.encoder().encode(&values, scale, top).unwrap();
     let fresh = client.key().encrypt(context, &plain, &mut fixed_seeds(9)).unwrap();
-    let evaluator = Evaluator::new(context);
-    let steps: BTreeMap<KeyUse, Level> = few.iter().collect();
-    assert_eq!(steps.len(), 3);
-    let turned = evaluator.rotate(&fresh.expand(context), Rotation::new(3, context), keys.galois()).unwrap();
+    let dropped = Evaluator::new(context).drop_to(&fresh.expand(context), level).unwrap();
+    let lower = descend(context, top, dropped, keys).unwrap();
+    let segment = keys.segment(context.params().segment(level)).unwrap();
+    let turned = Evaluator::new(own).rotate(&lower, Rotation::new(3, own), segment.galois()).unwrap();
     let found = client.key().decrypt(context, &turned).unwrap();
-    let n = values.len();
+    let n = own.slots();
     assert!((0..n).all(|i| (found[i] - values[(i + 3) % n]).abs() < 1e-2));
 }

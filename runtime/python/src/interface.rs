@@ -153,7 +153,7 @@ impl Interface {
     fn key_file_bytes(&self) -> PyResult<u64> {
         let context = self.context()?;
         let request = key_request(&context, self.inner.as_ref());
-        Ok(evaluation_keys_len(context.params(), request.levels()))
+        Ok(evaluation_keys_len(context.params(), request.places()))
     }
 
     /// Bytes of one encrypted sample without a name, exactly.

@@ -119,6 +119,12 @@ impl<F> Poly<F> {
         out
     }
 
+    /// The same residues under other names of their primes, as many as before; for chains that share towers.
+    pub fn renamed(self, basis: Basis) -> Self {
+        assert!(self.basis.len() == basis.len(), "another number of primes");
+        Self { basis, ..self }
+    }
+
     /// The same residues, read in another form; for the transforms.
     pub(super) fn assume_form<G>(self) -> Poly<G> {
         Poly { n: self.n, basis: self.basis, data: self.data, form: PhantomData }

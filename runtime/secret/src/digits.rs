@@ -18,15 +18,17 @@ pub struct KeyDigits<'k> {
     secret: &'k SecretKey,
     level: Level,
     /// What is not the secret itself: s² to switch from, or σ⁻¹(s) to switch to.
-    other: Other,
+    other: Other<'k>,
     public: PublicSeed,
     private: PrivateSeed,
     rest: std::vec::IntoIter<usize>,
 }
 
-enum Other {
+enum Other<'k> {
     From(SecretPoly),
     To(SecretPoly),
+    /// The secrets of two rings.
+    Both(&'k [SecretPoly; 2]),
 }
 
 impl<'k> KeyDigits<'k> {
@@ -37,7 +39,11 @@ impl<'k> KeyDigits<'k> {
         seeds: &mut SeedSource,
     ) -> Result<Self, CkksError> {
         context.check_level(level)?;
+        let entry = secret.entry(context, level);
+        let (whole, (_, secret)) = (context, secret.at(context, level));
+        let context = whole.of_key(key_use, level);
         let other = match key_use {
+            KeyUse::Enter => Other::Both(entry.ok_or(CkksError::MissingEntry)?),
             KeyUse::Relinearize => Other::From(secret.squared(context)),
             KeyUse::Move(galois) => {
                 let n = context.ring().n();
@@ -68,6 +74,7 @@ impl<'k> KeyDigits<'k> {
         let (from, to) = match &self.other {
             Other::From(squared) => (&squared.0, self.secret.ntt()),
             Other::To(permuted) => (self.secret.ntt(), &permuted.0),
+            Other::Both([from, to]) => (&from.0, &to.0),
         };
         let (basis, held) = (context.held_basis(self.level), params.held(self.level));
         let a = self.public.uniform_poly(context, basis, digit as u64);

@@ -11,7 +11,8 @@ use fhe_ckks::{Ciphertext, CkksError, Context, Plaintext, SeededCiphertext};
 use fhe_ring::{NttForm, Poly};
 
 impl SecretKey {
-    /// Encrypts a plaintext at the plaintext's level.
+    /// Encrypts a plaintext at the plaintext's level, which is one of the first segment; lower ones have tables and a secret of
+    /// their own ([`SecretKey::at`]).
     ///
     /// # Errors
     /// When the plaintext is compressed or has special primes, or the operating system has no randomness.
@@ -44,7 +45,7 @@ impl SecretKey {
     /// When the ciphertext has other than two or three polynomials.
     pub fn decrypt(&self, context: &Context, ciphertext: &Ciphertext) -> Result<Vec<f64>, CkksError> {
         let message = self.decrypt_poly(context, ciphertext)?;
-        Ok(context.encoder().decode_poly(message, ciphertext.scale()))
+        Ok(context.at(ciphertext.level()).encoder().decode_poly(message, ciphertext.scale()))
     }
 
     /// Decrypts to the polynomial that holds message and noise.
@@ -56,6 +57,7 @@ impl SecretKey {
         context: &Context,
         ciphertext: &Ciphertext,
     ) -> Result<Poly<NttForm>, CkksError> {
+        let (context, own) = self.at(context, ciphertext.level());
         let ring = context.ring();
         let [c0, rest @ ..] = ciphertext.polys() else {
             return Err(CkksError::Degree { expected: 2, found: 0 });
@@ -64,7 +66,7 @@ impl SecretKey {
         let mut sum = SecretPoly(ring.zero(c0.basis()));
         for poly in rest.iter().rev() {
             ring.add_assign(&mut sum.0, poly);
-            sum = SecretPoly(ring.mul(&sum.0, self.ntt()));
+            sum = SecretPoly(ring.mul(&sum.0, own.ntt()));
         }
         let mut message = c0.clone();
         ring.add_assign(&mut message, &sum.0);

@@ -24,7 +24,7 @@ impl SecretKey {
         seeds: &mut SeedSource,
     ) -> Result<KeySwitchKey, CkksError> {
         let mut digits = self.key_digits(context, wanted, seeds)?;
-        let (level, seed, ring) = (digits.level(), digits.seed(), context.ring());
+        let (level, seed, ring) = (digits.level(), digits.seed(), context.of_key(wanted.0, wanted.1).ring());
         let pairs = std::iter::from_fn(|| digits.next_pair());
         let (b, a) = pairs.map(|(b, a)| (PackedPoly::new(ring, &b), PackedPoly::new(ring, &a))).unzip();
         Ok(KeySwitchKey::from_halves(level, seed, b, a))
@@ -56,7 +56,7 @@ impl SecretKey {
         let keys = request
             .iter()
             .map(|(key_use, level)| Ok((key_use, self.evaluation_key(context, (key_use, level), seeds)?)))
-            .collect::<Result<_, CkksError>>()?;
+            .collect::<Result<Vec<_>, CkksError>>()?;
         Ok(EvaluationKeys::from_parts(context, self.id(), keys))
     }
 

@@ -10,7 +10,7 @@
 //! let towers = ntt_primes_below(40, 10, 3, &[])?;
 //! let special_primes = ntt_primes_below(42, 10, 1, &towers)?;
 //! let (digit_size, pool) = (1, None);
-//! let spec = ParamsSpec { log_n: 10, towers, special_primes, digit_size, pool, insecure: false, toy: true };
+//! let spec = ParamsSpec { log_n: 10, towers, special_primes, digit_size, pool, lower: Vec::new(), insecure: false, toy: true };
 //! let params = Params::new(spec)?;
 //! let context = Context::new(params.clone())?;
 //! let mut seeds = SeedSource::os();

@@ -16,6 +16,7 @@ use fhe_ckks::{CkksError, Context, Galois, KeyRequest, KeyUse, PublicSeed};
 use fhe_ring::{Basis, Coeff, NttForm, Poly};
 
 const SECRET: &str = "fhec 1 ternary secret";
+const SMALLER: &str = "fhec 1 ternary secret of a smaller ring";
 const ERROR: &str = "fhec 1 encryption error";
 const KEYS: &str = "fhec 1 seeds of evaluation keys from their secret key";
 
@@ -63,6 +64,7 @@ impl SeedSource {
                 KeyUse::Relinearize => 0,
                 KeyUse::Move(Galois::Rotation(rotation)) => rotation.steps() as u64,
                 KeyUse::Move(Galois::Conjugation) => u64::MAX,
+                KeyUse::Enter => u64::MAX - 1,
             };
             hasher.update(&steps.to_le_bytes()).update(&level.0.to_le_bytes());
         }
@@ -99,6 +101,15 @@ impl SeedSource {
 pub(crate) struct PrivateSeed([u8; 32]);
 
 impl PrivateSeed {
+    /// The seed of the secret of a smaller ring: it follows from the secret of the ring above, so that one file holds both, and
+    /// tells nothing of it.
+    pub(crate) fn of_smaller(coeffs: &[i8], n: usize) -> Self {
+        let mut material: Zeroizing<Vec<u8>> = Zeroizing::new(Vec::with_capacity(coeffs.len() + 8));
+        material.extend(coeffs.iter().map(|&c| c as u8));
+        material.extend_from_slice(&(n as u64).to_le_bytes());
+        Self(blake3::derive_key(SMALLER, &material))
+    }
+
     fn rng(&self, purpose: &str, index: u64) -> ChaCha20Rng {
         let mut material = Zeroizing::new([0; 40]);
         material[..32].copy_from_slice(&self.0);

@@ -2,8 +2,8 @@
 
 use zeroize::{Zeroize, Zeroizing};
 
-use super::random::{SeedSource, small_poly};
-use fhe_ckks::{CkksError, Context, KeyId};
+use super::random::{PrivateSeed, SeedSource, small_poly};
+use fhe_ckks::{CkksError, Context, KeyId, Level, Segment};
 use fhe_ring::{Automorphism, NttForm, Poly};
 
 /// A uniform ternary secret; erased when dropped. Has neither `Debug` nor `Clone` on purpose.
@@ -12,6 +12,15 @@ pub struct SecretKey {
     coeffs: Zeroizing<Vec<i8>>,
     /// The secret in NTT form over all primes.
     ntt: SecretPoly,
+    lower: Vec<LowerSecret>,
+}
+
+/// The secret of a segment below the first.
+struct LowerSecret {
+    key: SecretKey,
+    /// Where its ring is smaller: the secret above and its own, as polynomials of the ring above, over the primes of the key that
+    /// leads there.
+    entry: Option<[SecretPoly; 2]>,
 }
 
 /// A polynomial that is erased when dropped.
@@ -50,7 +59,28 @@ impl SecretKey {
     fn assemble(context: &Context, id: KeyId, coeffs: Zeroizing<Vec<i8>>) -> Self {
         let basis = context.ring().basis_qp(context.ring().n_q());
         let ntt = SecretPoly(small_poly(context, basis, &coeffs));
-        Self { id, coeffs, ntt }
+        let mut lower: Vec<LowerSecret> = Vec::with_capacity(context.lower().len());
+        for segment in context.lower() {
+            let above = lower.last().map_or(&coeffs, |lower| &lower.key.coeffs);
+            let made = LowerSecret::below(segment, id, above);
+            lower.push(made);
+        }
+        Self { id, coeffs, ntt, lower }
+    }
+
+    /// The tables and the secret of the segment that a level is in.
+    pub fn at<'a>(&'a self, context: &'a Context, level: Level) -> (&'a Context, &'a Self) {
+        let key = match context.params().segment(level) {
+            0 => self,
+            segment => &self.lower[segment - 1].key,
+        };
+        (context.at(level), key)
+    }
+
+    /// The secret above the segment of a level and that of the segment, both in the ring above; none where it is the same ring.
+    pub(crate) fn entry(&self, context: &Context, level: Level) -> Option<&[SecretPoly; 2]> {
+        let segment = context.params().segment(level).checked_sub(1)?;
+        self.lower[segment].entry.as_ref()
     }
 
     /// The key's id.
@@ -78,5 +108,23 @@ impl SecretKey {
         let mut out = context.ring().zero(self.ntt().basis());
         context.ring().for_each_tower(&mut out, |_, i, out| automorphism.apply(out, self.ntt().tower(i)));
         SecretPoly(out)
+    }
+}
+
+impl LowerSecret {
+    /// The secret of a segment below the one with these coefficients: the same where the ring is the same.
+    fn below(segment: &Segment, id: KeyId, above: &[i8]) -> Self {
+        let context = segment.context();
+        let Some(entry) = segment.entry() else {
+            let key = SecretKey::assemble(context, id, Zeroizing::new(above.to_vec()));
+            return Self { key, entry: None };
+        };
+        let (n, stride) = (context.ring().n(), entry.ring().n() / context.ring().n());
+        let coeffs = PrivateSeed::of_smaller(above, n).ternary(n);
+        let mut spread = Zeroizing::new(vec![0; entry.ring().n()]);
+        spread.iter_mut().step_by(stride).zip(coeffs.iter()).for_each(|(out, &c)| *out = c);
+        let basis = entry.ring().basis_qp(entry.ring().n_q());
+        let secrets = [above, &spread].map(|coeffs| SecretPoly(small_poly(entry, basis, coeffs)));
+        Self { key: SecretKey::assemble(context, id, coeffs), entry: Some(secrets) }
     }
 }

@@ -246,7 +246,7 @@ fn entry(program: &CheckedProgram, model: Model) -> Entry {
         id: ProgramId(interface.program().0),
         name: interface.spec().origin.model.clone(),
         interface: encode_interface(&interface),
-        key_file_bytes: evaluation_keys_len(context.params(), request.levels()),
+        key_file_bytes: evaluation_keys_len(context.params(), request.places()),
         input_bytes: ciphertexts_len(context, &expected_input, 1, Form::Seeded),
         joined_bytes: ciphertexts_len(context, &expected_input, 1, joined),
         result_bytes: ciphertexts_len(context, &expected_result, 1, Form::Full),

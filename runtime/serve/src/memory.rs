@@ -293,6 +293,7 @@ mod tests {
             special_primes,
             digit_size: 1,
             pool: None,
+            lower: Vec::new(),
             insecure: false,
             toy: true,
         };

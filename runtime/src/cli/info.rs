@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-use fhe_bytecode::Interface;
 use fhe_bytecode::codec::INTERFACE_MAGIC;
+use fhe_bytecode::{Interface, Keys};
 use fhe_files::{Contents, Kind};
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ fn describe_interface(interface: &Interface, kind: &str) -> Fields {
         ("log2_pq", json!(params.log2_pq())),
         ("security_cap_log2_pq", json!(params.security_cap())),
         ("insecure", json!(!params.is_secure())),
-        ("rotation_keys", json!(spec.rotation_keys.len())),
+        ("rotation_keys", json!(Keys::from(interface).n_rotations())),
         ("key_bytes", json!(interface.key_bytes())),
         // From here on the word of whoever wrote the file.
         ("claimed_model", json!(spec.origin.model)),

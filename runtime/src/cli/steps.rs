@@ -36,8 +36,8 @@ pub(crate) fn keygen(args: &Keygen, quiet: bool) -> Result<(), CliError> {
     }
     // Before the tables of the parameters, which take time and memory themselves.
     let keys = Keys::from(&*program.interface);
-    let needed = evaluation_keys_len(program.interface.params(), keys.levels());
-    check_key_bytes(args, needed, keys.levels().count(), quiet)?;
+    let needed = evaluation_keys_len(program.interface.params(), keys.places());
+    check_key_bytes(args, needed, keys.places().count(), quiet)?;
     let context = Context::new(program.interface.params().clone())?;
     let request = key_request(&context, keys);
     let mut seeds = SeedSource::os();

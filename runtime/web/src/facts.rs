@@ -67,7 +67,7 @@ impl Facts {
             log_n: params.log_n(),
             modulus_bits: params.log2_pq(),
             n_keys: request.len() as u32,
-            key_file_bytes: evaluation_keys_len(params, request.levels()),
+            key_file_bytes: evaluation_keys_len(params, request.places()),
             input_bytes: len(Expected::input(interface), Form::Seeded),
             result_bytes: len(Expected::result(interface), Form::Full),
             unit: fhe_client::Resolution::of(interface).unit(),

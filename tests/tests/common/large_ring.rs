@@ -20,6 +20,7 @@ pub fn through(layouts: Vec<LayoutSpec>, code: Vec<Op>) -> ProgramSpec {
         special_primes: primes[3..].to_vec(),
         digit_size: 1,
         pool: None,
+        lower: Vec::new(),
         insecure: false,
         toy: false,
     };

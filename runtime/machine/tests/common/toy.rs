@@ -31,8 +31,16 @@ pub(crate) fn paired_toy_program(packing: Packing, pairings: [Pairing; 2]) -> Ch
     let special_primes = ntt_primes_near(2f64.powi(50), log_n, 1, &towers).unwrap();
     let (q1, q2) = (towers[1], towers[2]);
     let slots = 1 << (log_n - 1);
-    let params =
-        ParamsSpec { log_n, towers, special_primes, digit_size: 1, pool: None, insecure: false, toy: true };
+    let params = ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size: 1,
+        pool: None,
+        lower: Vec::new(),
+        insecure: false,
+        toy: true,
+    };
 
     let mut constants = Constants::default();
     let conv = constants.push(Tensor::dense(vec![3, 2, 3, 3], values(54, 0)));
@@ -105,12 +113,14 @@ pub(crate) fn paired_toy_program(packing: Packing, pairings: [Pairing; 2]) -> Ch
         rotation_keys: Vec::new(),
         relin_level: None,
         conjugation_level: None,
+        lower_keys: Vec::new(),
         prediction: Prediction::default(),
     };
     let keys = required_keys(&spec).unwrap();
     spec.rotation_keys = keys.rotations;
     spec.relin_level = keys.relin;
     spec.conjugation_level = keys.conjugation;
+    spec.lower_keys = keys.lower;
     CheckedProgram::new(spec).unwrap()
 }
 

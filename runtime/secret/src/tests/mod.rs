@@ -21,6 +21,7 @@ fn context() -> Arc<Context> {
         special_primes: vec![140_737_487_306_753],
         digit_size: 1,
         pool: None,
+        lower: Vec::new(),
         insecure: true,
         toy: true,
     });

@@ -18,7 +18,16 @@ fn prime_per_level(log_n: u32) -> Params {
     towers.extend(pairs);
     let special_primes = ntt_primes_near(2f64.powi(40), log_n, 2, &towers).unwrap();
     let toy = log_n < 12;
-    let spec = ParamsSpec { log_n, towers, special_primes, digit_size: 2, pool: None, insecure: false, toy };
+    let spec = ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size: 2,
+        pool: None,
+        lower: Vec::new(),
+        insecure: false,
+        toy,
+    };
     Params::new(spec).unwrap()
 }
 
@@ -46,7 +55,16 @@ fn pool(log_n: u32) -> Params {
     let pool = Some(Pool { levels: levels.map(set).collect(), digits: vec![2, 2, 2, 2, 2, 2, 1, 2, 2] });
     let special_primes = ntt_primes_near(f64::exp2(46.9), log_n, 2, &towers).unwrap();
     let toy = log_n < 12;
-    let spec = ParamsSpec { log_n, towers, special_primes, digit_size: 2, pool, insecure: false, toy };
+    let spec = ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size: 2,
+        pool,
+        lower: Vec::new(),
+        insecure: false,
+        toy,
+    };
     Params::new(spec).unwrap()
 }
 

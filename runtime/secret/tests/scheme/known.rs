@@ -14,6 +14,7 @@ fn params() -> Params {
         special_primes: vec![140_737_487_306_753, 70_368_743_587_841],
         digit_size: 2,
         pool: None,
+        lower: Vec::new(),
         insecure: true,
         toy: true,
     })

@@ -6,6 +6,7 @@ mod linear;
 mod noise;
 mod operations;
 mod seeds;
+mod segments;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ fn toy_params(log_n: u32, n_towers: usize, bits: u32, n_special: usize, digit_si
         special_primes,
         digit_size,
         pool: None,
+        lower: Vec::new(),
         insecure: true,
         toy: true,
     })
@@ -45,7 +47,16 @@ fn toy_pool(log_n: u32) -> Params {
     let levels =
         vec![set(&[0, 4]), set(&[0, 1]), set(&[0, 1, 4, 5]), set(&[0, 1, 2, 4]), set(&[0, 1, 2, 3, 4, 5])];
     let pool = Some(Pool { levels, digits: vec![2, 2, 2] });
-    let spec = ParamsSpec { log_n, towers, special_primes, digit_size: 2, pool, insecure: true, toy: true };
+    let spec = ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size: 2,
+        pool,
+        lower: Vec::new(),
+        insecure: true,
+        toy: true,
+    };
     Params::new(spec).unwrap()
 }
 

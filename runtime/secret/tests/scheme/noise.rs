@@ -227,8 +227,9 @@ fn noise_of_a_row_follows_its_weights() {
     // Special primes smaller than a digit, so that keys bring the noise.
     let towers = ntt_primes_near(2f64.powi(40), 7, 4, &[]).unwrap();
     let special_primes = ntt_primes_near(2f64.powi(36), 7, 2, &towers).unwrap();
-    let (log_n, digit_size, pool) = (7, 2, None);
-    let spec = ParamsSpec { log_n, towers, special_primes, digit_size, pool, insecure: false, toy: true };
+    let (log_n, digit_size, pool, lower) = (7, 2, None, Vec::new());
+    let spec =
+        ParamsSpec { log_n, towers, special_primes, digit_size, pool, lower, insecure: false, toy: true };
     check_rows(Params::new(spec).unwrap(), Scale::from_log2(WEIGHT_SCALE), 200);
 }
 
@@ -263,6 +264,7 @@ fn key_switching_noise_matches_where_the_key_error_dominates() {
         special_primes,
         digit_size: 2,
         pool: None,
+        lower: Vec::new(),
         insecure: false,
         toy: true,
     };

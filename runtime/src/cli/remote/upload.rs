@@ -40,7 +40,7 @@ pub(super) fn ensure(
         return Ok(Home::remove(&path)?);
     }
     let request = key_request(client.context(), &**client.interface());
-    let total = evaluation_keys_len(client.interface().params(), request.levels());
+    let total = evaluation_keys_len(client.interface().params(), request.places());
     if total != program.key_file_bytes {
         let said = program.key_file_bytes;
         return Err(RemoteError::Sizes { what: "the file of evaluation keys", said, computed: total }.into());

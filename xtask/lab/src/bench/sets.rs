@@ -36,6 +36,7 @@ impl Set {
             special_primes,
             digit_size,
             pool: None,
+            lower: Vec::new(),
             insecure: true,
             toy: false,
         };
