@@ -76,12 +76,14 @@ pub fn emit(scheduled: &Scheduled, costs: &CostModel, labels: Labels) -> Result<
         rotation_keys: Vec::new(),
         relin_level: None,
         conjugation_level: None,
+        lower_keys: Vec::new(),
         prediction: Prediction::default(),
     };
     let keys = required_keys(&spec)?;
     spec.rotation_keys = keys.rotations;
     spec.relin_level = keys.relin;
     spec.conjugation_level = keys.conjugation;
+    spec.lower_keys = keys.lower;
     let worst_error = scheduled.schedule.worst_error;
     CheckedProgram::with_prediction(spec, |program| predict::predict(program, worst_error, costs))
 }

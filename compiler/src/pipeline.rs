@@ -19,7 +19,7 @@ use crate::simulate::Inputs;
 use crate::stages::StageKind;
 use crate::timed::{self, Positions, Timed};
 
-pub use crate::search::{ParamsChoice, TowerChoice};
+pub use crate::search::{ParamsChoice, RingChoice, Segmentation, SpecialChoice, TowerChoice};
 pub use error::BuildError;
 
 /// Inputs made up where no calibration images are given.
@@ -40,6 +40,8 @@ pub(crate) struct BuildOptions {
     pub(crate) headroom: Option<f64>,
     /// How towers make up the moduli of the levels.
     pub(crate) towers: TowerChoice,
+    /// What lower levels may have of their own.
+    pub(crate) segmentation: Segmentation,
     /// Accept a modulus beyond the security bound.
     pub(crate) insecure: bool,
     /// Bytes that an evaluation may take.

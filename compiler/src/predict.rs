@@ -31,13 +31,16 @@ pub fn predict(program: &CheckedProgram, worst_error: f64, costs: &CostModel) ->
             Kind::Rescale => {
                 let level = step.level();
                 let division = level.lower().and_then(|lower| params.rescale(level, lower));
-                n_cts * cost.rescale(division.map_or(1, |division| division.divided.len()))
+                let entered = level.lower().map_or(0.0, |lower| costs.enter(params, level, lower));
+                n_cts * (cost.rescale(division.map_or(1, |division| division.divided.len())) + entered)
+            }
+            Kind::Drop => {
+                n_cts * step.result.map_or(0.0, |result| costs.enter(params, step.level(), result.level))
             }
             Kind::Input
             | Kind::PlainSum(_)
             | Kind::PlainProduct(_)
             | Kind::ScalarProduct
-            | Kind::Drop
             | Kind::Exact
             | Kind::End => 0.0,
         };
@@ -69,7 +72,7 @@ impl PlaintextUse {
             distinct.extend(group.terms.iter().map(|t| (diagonals.key(t.diagonal), group.giant)));
         }
         let period = diagonals.period();
-        let towers = params.n_towers(level) + params.special_primes().len();
+        let towers = params.n_towers(level) + params.at(level).special_primes().len();
         let bytes = (distinct.len() * 2 * period * towers * 8) as u64;
         Self { count: distinct.len(), period, bytes }
     }
@@ -85,5 +88,5 @@ pub fn plaintexts(program: &CheckedProgram, map: MapId, level: Level) -> Plainte
 /// Bytes of rotated inputs and sums while a map is evaluated at a level.
 #[must_use]
 pub fn working_bytes(params: &Params, plan: &ExpandedPlan, level: Level) -> u64 {
-    params.key_pair_bytes(level) * plan.working_pairs(params.n_digits(level)) as u64
+    params.key_pair_bytes(level) * plan.working_pairs(params.at(level).n_digits(level)) as u64
 }

@@ -13,7 +13,8 @@ use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Cancel, Input, Options, Session, Silent};
 use fhe_runtime::Trial;
 use fhe_secret::SecretKey;
-use fhec::pipeline::LayoutChoice;
+use fhec::cluster::{ClusterOptions, Method, Order};
+use fhec::pipeline::{LayoutChoice, RingChoice, Segmentation, SpecialChoice};
 use fhec::report::{BuildReport, Measured};
 use fhec::{Model, Request, compile};
 use fhec_ir::{MemberIdx, evaluate};
@@ -71,6 +72,53 @@ fn check_all(nodes: &str, toy_log_n: Option<u32>) {
         for sublevels in [2, 1] {
             check(nodes, layout, sublevels, toy_log_n);
         }
+    }
+}
+
+/// Compiles a request with and without segments of lower levels, and evaluates both.
+fn check_segments(request: &Request, what: &str) {
+    let of = |rings, special| {
+        let segmentation = Segmentation { rings, special };
+        compile(&Request { segmentation, ..request.clone() }, &mut ()).unwrap().built.program
+    };
+    let fixed = of(RingChoice::One, SpecialChoice::Fixed);
+    let digits = of(RingChoice::One, SpecialChoice::ByLevel);
+    let both = of(RingChoice::Smaller, SpecialChoice::ByLevel);
+    assert!(fixed.params().lower().is_empty(), "{what}");
+    assert!(digits.params().segments().all(|segment| segment.n() == digits.params().n()), "{what}");
+    let least = both.params().segments().map(|segment| segment.n()).min().unwrap();
+    assert!(least < both.params().n(), "{what}: no smaller ring");
+    assert!(both.spec().lower_keys.iter().any(|keys| keys.entry.is_some()), "{what}");
+    let n = both.input_layout().shape().len();
+    let input: Vec<f64> = (0..n).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect();
+    let expected = ClearProgram::new(&both).run(&input, &mut ()).unwrap();
+    for program in [fixed, digits, both] {
+        let error = worst(&decrypted(&program, &input), &expected);
+        let bound = program.spec().prediction.max_abs_error;
+        assert!(error < bound, "{what}: off by {error}, the program says at most {bound}");
+    }
+}
+
+#[test]
+fn segments_below_give_the_same_scores_in_both_layouts() {
+    for layout in [LayoutChoice::Packed, LayoutChoice::Hw] {
+        check_segments(&Request { layout, ..toy_request(graph(RESNET)) }, &format!("{layout:?}"));
+    }
+}
+
+#[test]
+fn segments_below_give_the_same_scores_with_clustering_and_in_ensembles() {
+    let options = ClusterOptions { method: Method::Slice, centroids: 4, seed: 1, order: Order::After };
+    let member = |seed: u64| {
+        let nodes = RESNET.replace(", 1, -0.4, 0.4)", &format!(", {seed}, -0.4, 0.4)"));
+        Model::graph("member", graph(&nodes))
+    };
+    for layout in [LayoutChoice::Packed, LayoutChoice::Hw] {
+        let request = Request { layout, ..toy_request(graph(RESNET)) };
+        let clustered = Request { cluster: Some(options), ..request.clone() };
+        check_segments(&clustered, &format!("{layout:?}, clustered"));
+        let models = vec![member(1), member(21)];
+        check_segments(&Request { models, ..request }, &format!("{layout:?}, ensemble"));
     }
 }
 

@@ -59,7 +59,9 @@ pub(super) fn check(program: &CheckedProgram, other: &CheckedProgram) -> Result<
         return Err(unlike("it needs a key at a level that the other does not"));
     }
     // Readers refuse keys that nobody asks for, so fewer are as bad as others.
-    let is_same = new.rotation_keys == old.rotation_keys && others.into_iter().all(|(new, old)| new == old);
+    let is_same = new.rotation_keys == old.rotation_keys
+        && new.lower_keys == old.lower_keys
+        && others.into_iter().all(|(new, old)| new == old);
     match is_same {
         true => Ok(()),
         false => Err(unlike(

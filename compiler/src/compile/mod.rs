@@ -119,6 +119,7 @@ fn compile_one(
         log_n,
         headroom: request.headroom,
         towers: request.towers,
+        segmentation: request.segmentation,
         insecure: request.insecure,
         memory: request.memory,
         costs: request.costs.clone(),

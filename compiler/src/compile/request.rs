@@ -11,7 +11,7 @@ use super::calibration::Calibration;
 use crate::cluster::ClusterOptions;
 use crate::fit::FitSpec;
 use crate::import::{self, ImportOptions, Imported, InputInfo};
-use crate::pipeline::{LayoutChoice, ParamsChoice, TowerChoice};
+use crate::pipeline::{LayoutChoice, ParamsChoice, Segmentation, TowerChoice};
 
 /// Memory that an evaluation may take unless the caller says otherwise.
 const DEFAULT_MEMORY: u64 = 16 << 30;
@@ -59,6 +59,8 @@ pub struct Request {
     pub headroom: Option<f64>,
     /// What the moduli of the levels are made of.
     pub towers: TowerChoice,
+    /// What lower levels may have of their own: rings, special primes and digits.
+    pub segmentation: Segmentation,
     /// Accept a modulus beyond the security bound.
     pub insecure: bool,
     /// Bytes that keys, plaintexts and ciphertexts of one evaluation may take.
@@ -89,6 +91,7 @@ impl Default for Request {
             toy: false,
             headroom: None,
             towers: TowerChoice::default(),
+            segmentation: Segmentation::default(),
             insecure: false,
             memory: DEFAULT_MEMORY,
             costs: CostModel::default(),

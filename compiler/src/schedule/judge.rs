@@ -40,6 +40,13 @@ impl Scheduled {
             let is_next = from.lower() == Some(to);
             judge.value(id, is_next, || format!("a rescale from {from} to {to}"));
         }
+        let period = self.placed.layout(id).period();
+        for level in [from, to] {
+            let slots = self.schedule.params.at(level).slots();
+            judge.value(id, period <= slots, || {
+                format!("a period of {period} among {slots} slots at {level}")
+            });
+        }
         let modulus = self.schedule.params.log2_q_at(value.level);
         let free = modulus - value.scale.log2() - value.peak.max(f64::MIN_POSITIVE).log2() - 1.0;
         judge.value(id, free > LEAST_HEADROOM - ROUNDING_BITS, || format!("{free:.2} bits above its values"));

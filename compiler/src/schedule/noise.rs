@@ -158,9 +158,13 @@ pub fn contributions(
         let (value, time) = (placed.value(id), timed.time(id));
         let position = time.position;
         match &circuit.value(id).op {
-            CircuitOp::Input => sum.push(id, Anchor::After(0), n_encryptions as f64 * model.fresh()),
+            CircuitOp::Input => {
+                let fresh = model.at(level(time.rung)).fresh();
+                sum.push(id, Anchor::After(0), n_encryptions as f64 * fresh);
+            }
             CircuitOp::Product(_) => {
-                let key = model.key_switch(level(time.working));
+                let working = level(time.working);
+                let key = model.at(working).key_switch(working);
                 sum.push(id, Anchor::Before(position), key);
             }
             CircuitOp::Affine(_) => {}
@@ -185,7 +189,7 @@ pub fn contributions(
             sum.push_in_place(id, source, anchor, rounding);
         }
         if placed.is_rescaled(id) {
-            sum.push(id, Anchor::After(position), model.rescale_rounding());
+            sum.push(id, Anchor::After(position), model.rescale_from(level(time.working)));
         }
         if value.bias.is_some() {
             let rounding = model.encode(value.layout.period());
@@ -196,6 +200,7 @@ pub fn contributions(
         let time = timed.time(map.value);
         let (to, rung_level) = (time.position, &level);
         let level = rung_level(time.working);
+        let own = model.at(level);
         for (source, term) in map.sources.iter().zip(&map.noise.terms) {
             let (from, energy) = (timed.position(source.value), moments.energy[source.value.index()]);
             let mean = Row::mean(term);
@@ -203,12 +208,11 @@ pub fn contributions(
             let [usual, acting] = [mean, row].map(|row| map.noise.rounding(term, &row, energy));
             sum.push_acting(map.value, Anchor::Weight { from, to }, usual, acting);
             let dropped = model.drop(rung_level(timed.time(source.value).rung), level);
-            let moved = |row: &Row| {
-                map.noise.hoisted(term, row, model, level) + map.noise.carried(term, row) * dropped
-            };
+            let moved =
+                |row: &Row| map.noise.hoisted(term, row, own, level) + map.noise.carried(term, row) * dropped;
             sum.push_acting(map.value, Anchor::After(from), moved(&mean), moved(&row));
         }
-        sum.push(map.value, Anchor::Before(to), map.noise.summed(model, level));
+        sum.push(map.value, Anchor::Before(to), map.noise.summed(own, level));
     }
     sum.all
 }

@@ -1,15 +1,13 @@
 //! What a search works on: a circuit in slots, with everything about it that does not depend on the parameters.
 
-use std::collections::BTreeMap;
-
 use fhe_bytecode::noise::NoiseModel;
-use fhe_bytecode::{CostModel, Layout, LayoutId, Level, Params};
+use fhe_bytecode::{CostModel, Level, Params};
 
 use super::chain::Chain;
 use super::noise::{Contribution, Copies, MapFacts, contributions};
 use super::room::{Room, rooms};
 use crate::layout::Placed;
-use crate::lower::{CircuitOp, ValueId};
+use crate::lower::CircuitOp;
 use crate::measure::Moments;
 use crate::measure::Stats;
 use crate::timed::{Positions, Time};
@@ -82,29 +80,6 @@ impl<'a> Problem<'a> {
         usual.max(stray.min(usual * MOST_STRAY * MOST_STRAY)).sqrt()
     }
 
-    /// About how many bytes rotation keys take: maps between the same layouts share theirs.
-    #[must_use]
-    pub fn key_bytes(&self, params: &Params, chain: &Chain) -> f64 {
-        let mut groups: BTreeMap<(Vec<LayoutId>, LayoutId), (Level, usize)> = BTreeMap::new();
-        let mut known: Vec<&Layout> = Vec::new();
-        let mut id_of = |id: ValueId| {
-            let layout = self.placed.layout(id);
-            let at = known.iter().position(|other| *other == layout).unwrap_or_else(|| {
-                known.push(layout);
-                known.len() - 1
-            });
-            LayoutId(at as u32)
-        };
-        for map in self.facts {
-            let level = chain.level(self.placed.timed.time(map.value()).working);
-            let n_keys = map.counts().babies + map.counts().giants;
-            let sources = map.sources().map(&mut id_of).collect();
-            let group = groups.entry((sources, id_of(map.value()))).or_insert((level, n_keys));
-            *group = (group.0.max(level), group.1.max(n_keys));
-        }
-        groups.values().map(|&(level, n_keys)| n_keys as f64 * params.key_bytes(level) as f64).sum()
-    }
-
     /// Predicted seconds on one core, encodings left out.
     #[must_use]
     pub fn seconds(&self, params: &Params, chain: &Chain, costs: &CostModel) -> f64 {
@@ -121,9 +96,18 @@ impl<'a> Problem<'a> {
             if matches!(placed.circuit().value(id).op, CircuitOp::Product(_)) {
                 total += n_cts * step.product;
             }
+            let working = chain.level(time.working);
             if placed.is_rescaled(id) {
                 let division = chain.moduli().rescale(time.working);
                 total += n_cts * step.rescale(division.divided.len());
+                total += n_cts * costs.enter(params, working, chain.level(time.rung));
+            }
+            // What is ready early is dropped for every reader.
+            for source in placed.circuit().value(id).op.sources() {
+                let from = chain.level(placed.timed.time(source).rung);
+                if from > working {
+                    total += placed.layout(source).n_cts() as f64 * costs.enter(params, from, working);
+                }
             }
         }
         total

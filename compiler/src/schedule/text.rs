@@ -17,6 +17,14 @@ impl Display for Scheduled {
         writeln!(f, "N = {}, towers of {} bits", params.n(), bits(params.towers()))?;
         let special = bits(params.special_primes());
         writeln!(f, "special primes of {special} bits, {} towers per digit", params.digit_size())?;
+        for segment in params.segments().skip(1) {
+            let (level, special) = (segment.max_level(), bits(segment.special_primes()));
+            let (n, size) = (segment.n(), segment.digit_size());
+            writeln!(
+                f,
+                "from {level} on N = {n}, special primes of {special} bits, {size} towers per digit"
+            )?;
+        }
         for id in self.placed.circuit().ids() {
             writeln!(f, "{}", self.line(id))?;
             for part in &self.value(id).parts {

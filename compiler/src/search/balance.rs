@@ -30,6 +30,7 @@ impl Problem<'_> {
             special_primes,
             digit_size: 1,
             pool: None,
+            lower: Vec::new(),
             insecure: true,
             toy: true,
         };

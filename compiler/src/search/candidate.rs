@@ -20,7 +20,7 @@ const MAX_GROWTH: f64 = 3.0;
 const GROWTH_STEP: f64 = 0.25;
 
 /// Bits of the smallest special prime beyond log2 N.
-const LEAST_SPECIAL_BITS: f64 = 6.0;
+pub(super) const LEAST_SPECIAL_BITS: f64 = 6.0;
 /// Times that scales are raised where noise arises.
 const MAX_RAISES: usize = 24;
 /// Bits of headroom beyond those asked for that are tried, if they are free.
@@ -90,6 +90,7 @@ impl Way<'_> {
             special_primes,
             digit_size: digits.iter().copied().max().map_or(1, usize::from),
             pool: moduli.pool(digits),
+            lower: Vec::new(),
             insecure: self.cap.is_none(),
             toy: security_cap(self.chains.log_n()).is_none(),
         };
@@ -115,6 +116,7 @@ pub(super) enum Outcome {
 }
 
 /// Parameters and scales with what they do to the result.
+#[derive(Clone)]
 pub(super) struct Candidate {
     pub(super) params: Params,
     pub(super) chain: Chain,
@@ -131,7 +133,7 @@ impl Candidate {
         elsewhere.map(|c| c.variance(&self.chain)).sum::<f64>() > target * (4.0 * MAX_GROWTH).exp2()
     }
 
-    fn is_good(&self, target: f64) -> bool {
+    pub(super) fn is_good(&self, target: f64) -> bool {
         // Closed-form scales meet the bound exactly; a little slack absorbs the rounding to primes.
         let local = |c: &Contribution| c.local_variance(&self.chain).log2() <= MAX_LOCAL_BITS + 0.5;
         self.variance <= target && self.contributions.iter().all(local)

@@ -53,6 +53,7 @@ fn middling_params(positions: &Positions, log_n: u32) -> Result<Params, Schedule
         special_primes: search(50, 3)?,
         digit_size: 3.min(n_towers),
         pool: None,
+        lower: Vec::new(),
         insecure: true,
         toy: true,
     };
@@ -71,6 +72,11 @@ mod tests {
 
     const LOG_N: u32 = 11;
 
+    /// Keys that cost next to nothing, so that plans have as many as the memory allows.
+    fn costs() -> CostModel {
+        CostModel { key_byte_s: 1e-11, ..CostModel::default() }
+    }
+
     /// Two convolutions with a square between, within a memory.
     fn built(memory: u64) -> Result<Built, CompileError> {
         let nodes = r#"(nodes: [
@@ -82,7 +88,8 @@ mod tests {
         ])"#;
         let spec: GraphSpec = ron::from_str(nodes).unwrap();
         let model = Model::graph("network", spec.build().unwrap());
-        let request = Request { toy: true, log_n: Some(LOG_N..=LOG_N), memory, ..Request::new(model) };
+        let log_n = Some(LOG_N..=LOG_N);
+        let request = Request { toy: true, log_n, memory, costs: costs(), ..Request::new(model) };
         Ok(compile(&request, &mut ())?.built)
     }
 
@@ -90,7 +97,7 @@ mod tests {
     fn errors(built: &Built) -> [f64; 3] {
         let (placed, schedule) = (&built.scheduled.placed, &built.scheduled.schedule);
         let parts = placed.circuit().ids().map(|id| built.scheduled.value(id).parts.clone()).collect();
-        let middling = map_facts(placed, LOG_N, &CostModel::default()).unwrap();
+        let middling = map_facts(placed, LOG_N, &costs()).unwrap();
         let [own, middling] = [planned_facts(placed, &parts), middling].map(|facts| {
             let problem =
                 Problem { placed, facts: &facts, stats: &built.stats, log_n: LOG_N, n_encryptions: 1 };

@@ -130,5 +130,14 @@ fn paper_spec(row: PaperRow, insecure: bool) -> Result<ParamsSpec, fhe_bytecode:
     towers.extend(first);
     let special_primes = ntt_primes_below(row.special_bits, row.log_n, 1, &towers)?;
     let toy = security_cap(row.log_n).is_none();
-    Ok(ParamsSpec { log_n: row.log_n, towers, special_primes, digit_size: 1, pool: None, insecure, toy })
+    Ok(ParamsSpec {
+        log_n: row.log_n,
+        towers,
+        special_primes,
+        digit_size: 1,
+        pool: None,
+        lower: Vec::new(),
+        insecure,
+        toy,
+    })
 }

@@ -4,27 +4,29 @@
 //! room are encoded again for every input. So when not everything fits, the plans are searched under rising prices of a
 //! key, and the set that is predicted to be fastest within the budget comes first.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fhe_bytecode::{CheckedProgram, CostModel, Level, Memory, Op, Plan, Rotation, plan};
+use fhe_bytecode::{CheckedProgram, Level, Memory, Op, Plan};
 
-use crate::layout::{Part, Placed, PlacedMap};
+use super::key_switching::Prices;
+use super::work::{Bill, Work};
+use crate::layout::{Part, PlacedMap};
 use crate::pipeline::BuildError;
 use crate::predict::{PlaintextUse, working_bytes};
-use crate::schedule::{PlannedMap, PlannedParts, Schedule};
+use crate::schedule::{PlannedMap, PlannedParts, Problem, Schedule};
 
 /// Factors on the price of a key.
 const PRICES: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0];
 
 /// The parts of all values with a plan inside every map: the most promising set first.
 pub(super) fn plans(
-    placed: &Placed,
+    problem: &Problem<'_>,
     schedule: &Schedule,
-    costs: &CostModel,
+    prices: Prices<'_>,
     budget: u64,
 ) -> Vec<PlannedParts> {
-    let at_price = |price: f64| PlanSet::new(placed, schedule, costs, price);
+    let work = Work::new(problem, &schedule.chain, prices.costs, prices.menus);
+    let at_price = |price: f64| PlanSet::new(problem, &work, schedule, prices, price);
     let mut sets = vec![at_price(PRICES[0])];
     if !sets[0].fits_with_plaintexts(budget) {
         sets.extend(PRICES[1..].iter().map(|&price| at_price(price)));
@@ -59,34 +61,42 @@ pub(super) fn check(program: &CheckedProgram, budget: u64) -> Result<(), BuildEr
 /// Plans for every map at one price of a key, and what they take.
 struct PlanSet<'a> {
     schedule: &'a Schedule,
-    costs: &'a CostModel,
-    price: f64,
+    prices: Prices<'a>,
+    bill: Bill,
     parts: PlannedParts,
-    /// Rotations that have a key, and the highest level it is used at.
-    keys: BTreeMap<Rotation, Level>,
     working_bytes: u64,
     plaintext_bytes: u64,
-    seconds: f64,
     encode_seconds: f64,
 }
 
 impl<'a> PlanSet<'a> {
-    fn new(placed: &Placed, schedule: &'a Schedule, costs: &'a CostModel, price: f64) -> Self {
+    fn new(
+        problem: &Problem<'_>,
+        work: &Work<'_>,
+        schedule: &'a Schedule,
+        prices: Prices<'a>,
+        price: f64,
+    ) -> Self {
+        let (bill, choices) = work.planned(&schedule.params, prices.costs.key_byte_s * price);
         let mut set = Self {
             schedule,
-            costs,
-            price,
+            prices,
+            bill,
             parts: Vec::new(),
-            keys: BTreeMap::new(),
             working_bytes: 0,
             plaintext_bytes: 0,
-            seconds: 0.0,
             encode_seconds: 0.0,
         };
+        let placed = problem.placed;
+        let menus = prices.menus.maps.iter().zip(choices);
+        let mut plans = menus.map(|(menu, choice)| menu.choices[choice].plan.clone());
         for id in placed.circuit().ids() {
             let level = schedule.chain.level(placed.timed.time(id).working);
             let parts = placed.value(id).parts.iter().map(|part| match part {
-                Part::Map(map) => Part::Map(set.planned(map, level)),
+                Part::Map(map) => {
+                    let plan = plans.next().expect("every map has a menu");
+                    Part::Map(set.planned(map, plan, level))
+                }
                 Part::Scalar { source } => Part::Scalar { source: *source },
                 Part::Plain { source, factor } => Part::Plain { source: *source, factor: *factor },
             });
@@ -96,22 +106,14 @@ impl<'a> PlanSet<'a> {
         set
     }
 
-    /// The plan of the next map, in view of the keys that there are.
-    fn planned(&mut self, map: &Arc<PlacedMap>, level: Level) -> PlannedMap {
+    /// Adds what the next map takes under its plan.
+    fn planned(&mut self, map: &Arc<PlacedMap>, plan: Plan, level: Level) -> PlannedMap {
         let params = &self.schedule.params;
-        let mut step = self.costs.at(params, level);
-        step.key *= self.price;
-        let known: BTreeSet<Rotation> = self.keys.keys().copied().collect();
-        let plan = plan::plan(&map.diagonals, &step, &known);
-        for rotation in plan.rotations(&map.diagonals) {
-            let highest = self.keys.entry(rotation).or_insert(level);
-            *highest = level.max(*highest);
-        }
         let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
         let plaintexts = PlaintextUse::new(&map.diagonals, &expanded, params, level);
         self.working_bytes = self.working_bytes.max(working_bytes(params, &expanded, level));
         self.plaintext_bytes += plaintexts.bytes;
-        self.seconds += step.linear(&expanded.counts());
+        let step = self.prices.costs.at(params, level);
         self.encode_seconds += step.encode(plaintexts.count, plaintexts.period);
         PlannedMap { map: Arc::clone(map), plan }
     }
@@ -124,7 +126,7 @@ impl<'a> PlanSet<'a> {
     }
 
     fn key_bytes(&self) -> u64 {
-        self.keys.values().map(|level| self.schedule.params.key_bytes(*level)).sum()
+        self.bill.key_bytes as u64
     }
 
     fn fits_with_plaintexts(&self, budget: u64) -> bool {
@@ -141,7 +143,7 @@ impl<'a> PlanSet<'a> {
         match self.spare(budget) {
             Some(spare) => {
                 let kept = (spare as f64 / self.plaintext_bytes.max(1) as f64).min(1.0);
-                self.seconds + (1.0 - kept) * self.encode_seconds
+                self.bill.seconds + (1.0 - kept) * self.encode_seconds
             }
             None => 1e9 + (self.key_bytes() + self.working_bytes) as f64,
         }

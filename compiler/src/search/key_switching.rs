@@ -5,11 +5,14 @@
 //! is the smallest one for which there is a candidate at all; who calls decides that.
 
 use fhe_bytecode::params::{ParamsError, security_cap};
-use fhe_bytecode::{CostModel, Params, ParamsSpec};
+use fhe_bytecode::{CostModel, Level, Params, ParamsSpec};
 
 use super::balance::MAX_LOCAL_BITS;
 use super::candidate::{Candidate, Digits, Outcome, Way};
+use super::menu::Menus;
+use super::segments::Segmentation;
 use super::towers::{Chains, TowerChoice, Towers};
+use super::work::Work;
 use crate::schedule::Problem;
 use crate::schedule::noise::Contribution;
 use crate::schedule::{Chain, ChainError, Schedule, Sizes};
@@ -18,14 +21,12 @@ use crate::schedule::{LEAST_HEADROOM, WANTED_HEADROOM};
 /// How much more time the room that is wanted may take than less of it.
 const SCARCITY_PREMIUM: f64 = 1.02;
 
-/// Seconds of evaluation that a byte of evaluation keys is worth: about what it takes to send and load it once.
-const KEY_BYTE_SECONDS: f64 = 1e-9;
 /// Bits by which the plans of a program may make it less precise than those that its schedule was searched with.
 const SLACK_BITS: f64 = 0.2;
 /// Most special primes.
-const MAX_SPECIAL: usize = 8;
+pub(super) const MAX_SPECIAL: usize = 8;
 /// Bits by which digits may be larger than the special modulus: what they add hides in the scale of squares.
-const BEYOND: [f64; 6] = [-8.0, 0.0, 8.0, 14.0, 19.0, 24.0];
+pub(super) const BEYOND: [f64; 6] = [-8.0, 0.0, 8.0, 14.0, 19.0, 24.0];
 
 /// The sizes of digits that are tried.
 fn digits(towers: Towers) -> Vec<Digits> {
@@ -34,6 +35,28 @@ fn digits(towers: Towers) -> Vec<Digits> {
         Towers::Pool { .. } => BEYOND.map(Digits::Beyond).to_vec(),
     }
 }
+
+/// What evaluations and keys cost.
+#[derive(Clone, Copy)]
+pub(super) struct Prices<'a> {
+    pub(super) costs: &'a CostModel,
+    pub(super) menus: &'a Menus,
+}
+
+impl Prices<'_> {
+    /// Seconds of an evaluation with the plans that are best for it, and what its keys are worth.
+    fn of(self, problem: &Problem<'_>, params: &Params, chain: &Chain) -> f64 {
+        self.of_work(&Work::new(problem, chain, self.costs, self.menus), params)
+    }
+
+    pub(super) fn of_work(self, work: &Work<'_>, params: &Params) -> f64 {
+        let key_byte = self.costs.key_byte_s;
+        work.planned(params, key_byte).0.price(key_byte)
+    }
+}
+
+/// Ways that lower segments are looked for: the cheapest without them.
+const SEGMENTED_WAYS: usize = 4;
 
 /// What is asked of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +67,8 @@ pub struct Request {
     pub headroom: Option<f64>,
     /// How towers make up the moduli of the levels.
     pub towers: TowerChoice,
+    /// What lower levels may have of their own.
+    pub segmentation: Segmentation,
     /// Accept a modulus beyond the security bound.
     pub insecure: bool,
 }
@@ -63,6 +88,16 @@ pub enum ScheduleError {
     NotInPaper {
         /// Levels of the circuit.
         levels: u32,
+    },
+    /// Given segments have a ring that is too small for the values there.
+    #[error("values at {level} repeat every {period} slots, and the ring that is given there has {slots}")]
+    RingTooSmall {
+        /// The level.
+        level: Level,
+        /// Slots after which the values repeat.
+        period: usize,
+        /// Slots of the ring.
+        slots: usize,
     },
     /// No key switching fits next to the chain.
     #[error(
@@ -86,10 +121,10 @@ pub enum ScheduleError {
 ///
 /// # Errors
 /// When nothing fits; says by how much.
-pub fn schedule(
+pub(super) fn schedule(
     problem: Problem<'_>,
     request: Request,
-    costs: &CostModel,
+    prices: Prices<'_>,
 ) -> Result<Schedule, ScheduleError> {
     let target = (problem.output_peak() * (-request.precision).exp2()).powi(2);
     let cap = security_cap(problem.log_n).filter(|_| !request.insecure);
@@ -99,7 +134,7 @@ pub fn schedule(
     };
     let base = problem.balanced_sizes(target, headrooms[0])?;
     let chains = &Chains::new(problem.positions(), problem.log_n);
-    let mut best: Option<(Candidate, Way<'_>, f64)> = None;
+    let mut best: Vec<(Candidate, Way<'_>, f64)> = Vec::new();
     let mut needed = f64::INFINITY;
     let ways = request.towers.all().iter().flat_map(move |&towers| {
         let way = move |(digits, n_special)| Way { chains, towers, digits, n_special, cap };
@@ -116,14 +151,12 @@ pub fn schedule(
                 };
                 match outcome {
                     Outcome::Found(found) => {
-                        let Candidate { params, chain, .. } = &*found;
-                        let seconds = problem.seconds(params, chain, costs);
-                        let keys = KEY_BYTE_SECONDS * problem.key_bytes(params, chain);
                         // Less room than wanted must be worth it.
-                        let price = (seconds + keys) * if i == 0 { 1.0 } else { SCARCITY_PREMIUM };
-                        if best.as_ref().is_none_or(|(_, _, b)| price < *b) {
-                            best = Some((*found, way, price));
-                        }
+                        let premium = if i == 0 { 1.0 } else { SCARCITY_PREMIUM };
+                        let price = prices.of(&problem, &found.params, &found.chain) * premium;
+                        let rank = best.partition_point(|(_, _, other)| *other <= price);
+                        best.insert(rank, (*found, way, price));
+                        best.truncate(SEGMENTED_WAYS);
                         break;
                     }
                     Outcome::TooLarge(bits) => needed = needed.min(bits),
@@ -132,19 +165,38 @@ pub fn schedule(
                 }
             }
         }
-        if best.is_some() {
+        if !best.is_empty() {
             break;
         }
     }
-    let (best, way, _) = best.ok_or(ScheduleError::DoesNotFit {
+    let mut cheapest: Option<(Candidate, f64)> = None;
+    for (found, way, _) in best {
+        let segmented = |found| problem.segmented(found, target, request.segmentation, prices);
+        let mut choices = Vec::new();
+        if request.headroom.is_none() {
+            choices.push((problem.with_spare_bits(found.clone(), target, way), 1.0));
+        }
+        // Room that is free at the top may cost a smaller ring below.
+        if choices.iter().all(|(wider, _)| wider.params != found.params) {
+            choices.push((found, SCARCITY_PREMIUM));
+        }
+        for (found, premium) in choices {
+            let (found, price) = segmented(found);
+            if cheapest.as_ref().is_none_or(|(_, least)| price * premium < *least) {
+                cheapest = Some((found, price * premium));
+            }
+        }
+    }
+    let (best, _) = cheapest.ok_or(ScheduleError::DoesNotFit {
         log_n: problem.log_n,
         levels: problem.positions().n_levels(),
         precision: request.precision,
         needed,
         cap: cap.unwrap_or(0),
     })?;
-    let best = if request.headroom.is_none() { problem.with_spare_bits(best, target, way) } else { best };
-    Ok(problem.scheduled(best, request.precision, costs))
+    let work = Work::new(&problem, &best.chain, prices.costs, prices.menus);
+    let (bill, _) = work.planned(&best.params, prices.costs.key_byte_s);
+    Ok(problem.scheduled(best, request.precision, bill.seconds))
 }
 
 /// The schedule for given parameters and scales.
@@ -158,21 +210,31 @@ pub fn schedule_with(
     costs: &CostModel,
 ) -> Result<Schedule, ScheduleError> {
     let chain = Chain::with_towers(problem.positions(), sizes, spec.towers.clone())?;
-    Ok(problem.with_chain(Params::new(spec)?, chain, sizes.clone(), costs))
+    problem.with_chain(Params::new(spec)?, chain, sizes.clone(), costs)
 }
 
 impl Problem<'_> {
     /// The schedule of parameters and scales that fit each other.
+    ///
+    /// # Errors
+    /// When the values do not fit the rings of lower levels.
     pub(super) fn with_chain(
         &self,
         params: Params,
         chain: Chain,
         sizes: Sizes,
         costs: &CostModel,
-    ) -> Schedule {
+    ) -> Result<Schedule, ScheduleError> {
+        for (level, period) in (0..).map(Level).zip(self.periods(&chain)) {
+            let slots = params.at(level).slots();
+            if period > slots {
+                return Err(ScheduleError::RingTooSmall { level, period, slots });
+            }
+        }
         let found = self.judged(params, chain, sizes);
         let precision = (self.output_peak() / found.variance.sqrt()).log2();
-        self.scheduled(found, precision, costs)
+        let seconds = self.seconds(&found.params, &found.chain, costs);
+        Ok(self.scheduled(found, precision, seconds))
     }
 
     /// What a schedule is expected to do with the maps of this problem, which may be planned otherwise than those it was
@@ -201,14 +263,14 @@ impl Problem<'_> {
         schedule.error <= wanted && schedule.contributions.iter().all(local)
     }
 
-    fn scheduled(&self, found: Candidate, precision: f64, costs: &CostModel) -> Schedule {
+    fn scheduled(&self, found: Candidate, precision: f64, seconds: f64) -> Schedule {
         let Candidate { params, chain, sizes, contributions, variance } = found;
         Schedule {
             precision,
             error: variance.sqrt(),
             worst_error: self.worst_error(&params, &chain),
             headroom: sizes.rooms.iter().map(|room| chain.free_bits(room)).fold(f64::INFINITY, f64::min),
-            seconds: self.seconds(&params, &chain, costs),
+            seconds,
             contributions,
             params,
             chain,

@@ -69,7 +69,7 @@ pub(super) fn schedule(
         let sizes = Sizes { input: like.input - less, activations, ..balanced.clone() };
         match Chain::new(problem.positions(), &sizes, like.moduli.clone()) {
             Ok(chain) => {
-                return Ok(problem.with_chain(Params::new(like.params.clone())?, chain, sizes, costs));
+                return problem.with_chain(Params::new(like.params.clone())?, chain, sizes, costs);
             }
             Err(error) => last = error,
         }

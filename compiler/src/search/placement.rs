@@ -8,8 +8,9 @@ use fhe_bytecode::params::security_cap;
 use super::facts::{map_facts, planned_facts};
 use super::given::ParamsChoice;
 use super::key_budget;
-use super::key_switching::{self, Request, ScheduleError};
+use super::key_switching::{self, Prices, Request, ScheduleError};
 use super::like;
+use super::menu::Menus;
 use crate::cluster::{Clustering, distinct_plaintexts};
 use crate::emit::{self, Labels};
 use crate::layout::{self, Acting, Placed};
@@ -121,14 +122,14 @@ impl Front<'_> {
 
     /// The most precise schedule that costs little more than the cheapest one, among whole bits of precision from the
     /// wanted one down to the least.
-    fn most_precise(self, problem: Problem<'_>) -> Result<Schedule, ScheduleError> {
+    fn most_precise(self, problem: Problem<'_>, prices: Prices<'_>) -> Result<Schedule, ScheduleError> {
         let (least, wanted) = (*self.options.precision.start(), *self.options.precision.end());
         let mut found: Vec<Schedule> = Vec::new();
         let mut precision = wanted;
         loop {
-            let Self { options: BuildOptions { headroom, towers, insecure, .. }, .. } = self;
-            let request = Request { precision, headroom: *headroom, towers: *towers, insecure: *insecure };
-            match key_switching::schedule(problem, request, &self.options.costs) {
+            let BuildOptions { headroom, towers, segmentation, insecure, .. } = *self.options;
+            let request = Request { precision, headroom, towers, segmentation, insecure };
+            match key_switching::schedule(problem, request, prices) {
                 Ok(schedule) => found.push(schedule),
                 Err(ScheduleError::DoesNotFit { .. }) if precision > least || !found.is_empty() => {}
                 Err(error) => return Err(error),
@@ -152,11 +153,13 @@ impl Front<'_> {
         let placed = Placed::new(timed, layouts, stats)?;
         placed.judge()?;
         let mut facts = map_facts(&placed, log_n, &options.costs)?;
+        let menus = Menus::new(&placed);
+        let prices = Prices { costs: &options.costs, menus: &menus };
         for repeat in 0.. {
             let n_encryptions = options.n_encryptions;
             let of_facts = Problem { placed: &placed, facts: &facts, stats, log_n, n_encryptions };
-            let schedule = self.searched(of_facts)?;
-            let plans = key_budget::plans(&placed, &schedule, &options.costs, options.memory);
+            let schedule = self.searched(of_facts, prices)?;
+            let plans = key_budget::plans(&of_facts, &schedule, prices, options.memory);
             let of_plans: Vec<_> = plans.iter().map(|parts| planned_facts(&placed, parts)).collect();
             let rejudged = |facts: &Vec<_>| Problem { facts, ..of_facts }.rejudged(&schedule, &options.costs);
             let judged: Vec<Schedule> = of_plans.iter().map(rejudged).collect();
@@ -176,12 +179,12 @@ impl Front<'_> {
         unreachable!("repeats end")
     }
 
-    fn searched(self, problem: Problem<'_>) -> Result<Schedule, BuildError> {
+    fn searched(self, problem: Problem<'_>, prices: Prices<'_>) -> Result<Schedule, BuildError> {
         let options = self.options;
         Ok(match (&options.params, options.params.given(&problem, options.insecure)?) {
             (ParamsChoice::Like(like), _) => like::schedule(problem, like, &options.costs)?,
             (_, Some((spec, sizes))) => key_switching::schedule_with(problem, spec, &sizes, &options.costs)?,
-            (_, None) => self.most_precise(problem)?,
+            (_, None) => self.most_precise(problem, prices)?,
         })
     }
 }

@@ -53,15 +53,15 @@ impl InstructionNoise {
                 instruction.op.sources().iter().filter_map(|range| held.get(&range.first).copied()).collect();
             let scale = fact.scale.value();
             let (mut relative, mut by_slot) = (0.0, Vec::new());
+            let own = model.at(fact.level);
             let variance = match instruction.op.kind() {
-                Kind::Input => n_encryptions as f64 * model.fresh() / scale.powi(2),
-                Kind::Product => model.key_switch(fact.level) / scale.powi(2),
-                Kind::Rescale => model.rescale_rounding() / scale.powi(2),
+                Kind::Input => n_encryptions as f64 * own.fresh() / scale.powi(2),
+                Kind::Product => own.key_switch(fact.level) / scale.powi(2),
+                Kind::Rescale => model.rescale_from(step.level()) / scale.powi(2),
                 Kind::Map(map) => {
                     let squares: Vec<&[Vec<f64>]> = sources.iter().map(|s| sizes.slots(s.index)).collect();
                     let rows = clear.rows(map, &squares);
-                    by_slot =
-                        linear(program, &model, &maps[map.index()], fact, &sources, &rows, leaks[index]);
+                    by_slot = linear(program, own, &maps[map.index()], fact, &sources, &rows, leaks[index]);
                     0.0
                 }
                 Kind::PlainSum(_) => model.encode(program.layout(fact.layout).period()) / scale.powi(2),

@@ -10,7 +10,7 @@ use super::super::relu;
 use crate::cluster::{ClusterOptions, MAX_CENTROIDS, Method, Order};
 use crate::diagnostics::{Diagnostic, Kind, Words};
 use crate::fit::FitSpec;
-use crate::pipeline::{LayoutChoice, ParamsChoice, TowerChoice};
+use crate::pipeline::{LayoutChoice, ParamsChoice, RingChoice, Segmentation, SpecialChoice, TowerChoice};
 use crate::schedule::LEAST_HEADROOM;
 use crate::{Calibration, Compiled, ImageFile, Model, Observer, Request, compile};
 
@@ -66,6 +66,12 @@ pub(in crate::cli) struct Options {
     /// What the moduli of the levels are made of
     #[arg(long, value_enum, default_value_t)]
     towers: TowerChoice,
+    /// Rings of the levels
+    #[arg(long, value_enum, default_value_t)]
+    rings: RingChoice,
+    /// Special primes and digits of the levels
+    #[arg(long, value_enum, default_value_t)]
+    special: SpecialChoice,
     /// CPU of the server, for what operations cost; the same for everybody unless given, so that builds are reproducible
     #[arg(long, value_enum, default_value_t)]
     cpu: CpuChoice,
@@ -190,6 +196,7 @@ impl Options {
             toy: self.toy,
             headroom: self.headroom,
             towers: self.towers,
+            segmentation: Segmentation { rings: self.rings, special: self.special },
             costs: self.cpu.cpu().costs(),
             insecure: self.insecure,
             memory: self.memory,

@@ -60,8 +60,8 @@ impl Cpu {
     }
 }
 
-/// Seconds that a byte of a further rotation key is worth.
-const KEY_BYTE_S: f64 = 5e-11;
+/// Seconds that a byte of a further rotation key is worth: about what it takes to send and load it once.
+const KEY_BYTE_S: f64 = 1e-9;
 
 const SCALAR: CostModel = CostModel {
     ntt_ns: 0.877,

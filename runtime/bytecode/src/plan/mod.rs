@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, HashSet};
 
 pub use cost::{CostModel, StepCosts};
 pub use cpu::Cpu;
-pub use search::plan;
+pub use search::{menu, plan};
 
 /// How one rotation is split; the giant step is what the baby step leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -21,19 +21,36 @@ pub fn plan(diagonals: &Diagonals, costs: &StepCosts, known: &BTreeSet<Rotation>
     }
     let rotations = distinct_rotations(diagonals);
     let amounts: Vec<i64> = rotations.iter().map(|r| r.amount()).collect();
-    let mut pricer = Pricer::new(diagonals, costs, known);
+    let mut pricer = Pricer::new(diagonals);
     let mut best = (f64::INFINITY, Rule::TRIVIAL);
     for rule in candidates(&amounts) {
-        let price = pricer.price(rule, best.0);
+        let price = pricer.price(rule, costs, known, best.0);
         if price < best.0 {
             best = (price, rule);
         }
     }
-    let split = |r: &Rotation| {
-        let baby = Rotation::new(best.1.baby(r.amount()), diagonals.input_period());
-        Split { rotation: *r, baby }
-    };
-    Plan { splits: rotations.iter().map(split).collect() }
+    best.1.plan(diagonals, &rotations)
+}
+
+/// The plans for a map that some costs make the cheapest: no other has at most as many steps of every kind and keys besides those
+/// that are known.
+pub fn menu(diagonals: &Diagonals, known: &BTreeSet<Rotation>) -> Vec<Plan> {
+    if diagonals.is_shared() {
+        return vec![Plan::trivial(diagonals)];
+    }
+    let rotations = distinct_rotations(diagonals);
+    let amounts: Vec<i64> = rotations.iter().map(|r| r.amount()).collect();
+    let mut counter = Pricer::new(diagonals);
+    let mut best: Vec<([f64; 4], Rule)> = Vec::new();
+    for rule in candidates(&amounts) {
+        let own = counter.steps(rule, known);
+        let covers = |a: &[f64; 4], b: &[f64; 4]| a.iter().zip(b).all(|(a, b)| a <= b);
+        if !best.iter().any(|(other, _)| covers(other, &own)) {
+            best.retain(|(other, _)| !covers(&own, other));
+            best.push((own, rule));
+        }
+    }
+    best.into_iter().map(|(_, rule)| rule.plan(diagonals, &rotations)).collect()
 }
 
 /// Cuts a rotation into low, middle and high digits and says which go to the baby step.
@@ -54,6 +71,15 @@ impl Rule {
         let middle = if self.middle == self.low { 0 } else { centered(rotation - low, self.middle) };
         let digits = [low, middle, rotation - low - middle];
         digits.iter().zip(self.baby).filter(|(_, baby)| *baby).map(|(digit, _)| digit).sum()
+    }
+
+    /// The plan that it makes for a map with these distinct rotations.
+    fn plan(&self, diagonals: &Diagonals, rotations: &[Rotation]) -> Plan {
+        let split = |r: &Rotation| {
+            let baby = Rotation::new(self.baby(r.amount()), diagonals.input_period());
+            Split { rotation: *r, baby }
+        };
+        Plan { splits: rotations.iter().map(split).collect() }
     }
 }
 
@@ -108,9 +134,7 @@ fn classes(pairs: impl Iterator<Item = (u32, Rotation)>) -> Vec<Class> {
 
 /// Prices rules without allocating: a step counts when its stamp is not yet that of the current class, a key when its
 /// stamp is not yet that of the current rule.
-struct Pricer<'a> {
-    costs: &'a StepCosts,
-    known: &'a BTreeSet<Rotation>,
+struct Pricer {
     inputs: Vec<Class>,
     sums: Vec<Class>,
     babies: Stamps,
@@ -118,12 +142,18 @@ struct Pricer<'a> {
     keys: Stamps,
 }
 
-impl<'a> Pricer<'a> {
-    fn new(diagonals: &Diagonals, costs: &'a StepCosts, known: &'a BTreeSet<Rotation>) -> Self {
+/// A step of a rule: how often it is taken, and whether it needs a key that no step before it does.
+enum Found {
+    /// Decompositions of inputs.
+    Hoist(f64),
+    Baby(f64, Option<Rotation>),
+    Giant(f64, Option<Rotation>),
+}
+
+impl Pricer {
+    fn new(diagonals: &Diagonals) -> Self {
         let list = diagonals.list();
         Self {
-            costs,
-            known,
             inputs: classes(list.iter().map(|d| (d.input, d.rotation))),
             sums: classes(list.iter().map(|d| (d.sum, d.rotation))),
             babies: Stamps::new(diagonals.input_period()),
@@ -133,24 +163,55 @@ impl<'a> Pricer<'a> {
     }
 
     /// Cost of the steps of a rule, or infinity once it exceeds `limit`.
-    fn price(&mut self, rule: Rule, limit: f64) -> f64 {
-        let Self { costs, known, inputs, sums, babies, giants, keys } = self;
-        let mut total = 0.0;
-        keys.forget();
-        let mut new_key = |step: Rotation| {
-            if keys.mark(step) && !known.contains(&step) { costs.key } else { 0.0 }
+    fn price(&mut self, rule: Rule, costs: &StepCosts, known: &BTreeSet<Rotation>, limit: f64) -> f64 {
+        let key = |new: Option<Rotation>| match new {
+            Some(step) if !known.contains(&step) => costs.key,
+            _ => 0.0,
         };
+        let mut total = 0.0;
+        let is_whole = self.walk(rule, |found| {
+            total += match found {
+                Found::Hoist(count) => count * costs.hoist,
+                Found::Baby(count, new) => count * costs.baby + key(new),
+                Found::Giant(count, new) => count * costs.giant + key(new),
+            };
+            total < limit
+        });
+        if is_whole { total } else { f64::INFINITY }
+    }
+
+    /// Decompositions, baby steps, giant steps and further keys of a rule.
+    fn steps(&mut self, rule: Rule, known: &BTreeSet<Rotation>) -> [f64; 4] {
+        let mut all = [0.0; 4];
+        self.walk(rule, |found| {
+            let (kind, count, new) = match found {
+                Found::Hoist(count) => (0, count, None),
+                Found::Baby(count, new) => (1, count, new),
+                Found::Giant(count, new) => (2, count, new),
+            };
+            all[kind] += count;
+            all[3] += f64::from(u8::from(new.is_some_and(|step| !known.contains(&step))));
+            true
+        });
+        all
+    }
+
+    /// Calls `found` for the steps of a rule while it wants more; says whether it did to the end.
+    fn walk(&mut self, rule: Rule, mut found: impl FnMut(Found) -> bool) -> bool {
+        let Self { inputs, sums, babies, giants, keys } = self;
+        keys.forget();
         for class in inputs {
             babies.forget();
-            let mut hoist = costs.hoist;
+            let mut is_first = true;
             for &rotation in &class.amounts {
                 let step = Rotation::new(rule.baby(rotation), babies.period());
                 if !step.is_zero() && babies.mark(step) {
-                    total += class.count * (costs.baby + std::mem::take(&mut hoist)) + new_key(step);
+                    let hoisted = !std::mem::take(&mut is_first) || found(Found::Hoist(class.count));
+                    let new = keys.mark(step).then_some(step);
+                    if !hoisted || !found(Found::Baby(class.count, new)) {
+                        return false;
+                    }
                 }
-            }
-            if total >= limit {
-                return f64::INFINITY;
             }
         }
         for class in sums {
@@ -158,14 +219,14 @@ impl<'a> Pricer<'a> {
             for &rotation in &class.amounts {
                 let step = Rotation::new(rotation - rule.baby(rotation), giants.period());
                 if !step.is_zero() && giants.mark(step) {
-                    total += class.count * costs.giant + new_key(step);
+                    let new = keys.mark(step).then_some(step);
+                    if !found(Found::Giant(class.count, new)) {
+                        return false;
+                    }
                 }
             }
-            if total >= limit {
-                return f64::INFINITY;
-            }
         }
-        total
+        true
     }
 }
 

@@ -18,6 +18,7 @@ fn costs(level: u16) -> StepCosts {
         special_primes,
         digit_size: 2,
         pool: None,
+        lower: Vec::new(),
         insecure: false,
         toy: false,
     };
@@ -155,6 +156,31 @@ fn no_plan_is_noisier_than_any_plan() {
             let (worse, [a, b]) = (noise(&plan), [&any, &noise(&plan)].map(|noise| noise.terms[0]));
             assert!(worse.n_giants <= any.n_giants && b.encoded_slots <= a.encoded_slots);
             assert!(b.rotated_energy <= a.rotated_energy * (1.0 + 1e-9));
+        }
+    }
+}
+
+#[test]
+fn menus_have_the_cheapest_plan_whatever_steps_cost() {
+    let (op, constants) = conv(16, 16, 1);
+    let input = Layout::fresh(Packing::Packed, Shape::new(16, 8, 8), 1, 1024).unwrap();
+    let output = input.after(Packing::Packed, Shape::new(16, 8, 8), [1, 1]).unwrap().0;
+    let terms = [Operand { op: &op, input: &input }];
+    for pairing in [Pairing::None, Pairing::Halves] {
+        let diagonals = Diagonals::build(&terms, &output, pairing, &constants).unwrap();
+        let menu = menu(&diagonals, &BTreeSet::new());
+        assert!(menu.len() > 3, "{} plans", menu.len());
+        for (giant, key) in [(1.0, 0.0), (3.0, 0.0), (9.0, 0.0), (3.0, 2.0), (3.0, 30.0)] {
+            let own = costs(5);
+            let step = StepCosts { giant: giant * own.baby, key: key * own.baby, ..own };
+            // Rotations at the end are the same for all.
+            let price = |plan: &Plan| {
+                let counts = plan.expand(&diagonals).unwrap().counts();
+                step.linear(&counts) + step.key * plan.rotations(&diagonals).len() as f64
+            };
+            let found = price(&plan(&diagonals, &step, &BTreeSet::new()));
+            let least = menu.iter().map(price).fold(f64::INFINITY, f64::min);
+            assert!((least - found).abs() < 1e-9 * found, "{least} in the menu, {found} found");
         }
     }
 }

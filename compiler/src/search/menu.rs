@@ -1,0 +1,107 @@
+//! The plans that every map may be evaluated with, whatever the parameters are.
+//!
+//! Parameters change what steps and keys cost, not which plans there are. So the plans that some costs make best are found
+//! once, and every set of parameters is priced by choosing among them. A plan with more steps may be the better one where it
+//! gets by with keys that others have, so there are also plans in view of the keys of maps that come often.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fhe_bytecode::{Level, Pairing, Plan, PlanCounts, Rotation, plan};
+
+use crate::layout::{Placed, PlacedMap};
+
+/// Giant steps that are about as dear as baby steps, for a guess before there are parameters.
+const GIANT: usize = 3;
+
+/// The plans of all maps, in the order of the circuit.
+pub(super) struct Menus {
+    pub(super) maps: Vec<Menu>,
+    /// Rotations that some plan uses.
+    pub(super) n_rotations: usize,
+}
+
+/// The plans of one map.
+pub(super) struct Menu {
+    /// The level that it is evaluated at.
+    pub(super) level: Level,
+    pub(super) choices: Vec<Choice>,
+    /// Whether a conjugation takes its sums apart.
+    pub(super) is_paired: bool,
+    /// Maps with the same number have plans with the same keys.
+    pub(super) kind: usize,
+}
+
+/// One plan.
+pub(super) struct Choice {
+    pub(super) plan: Plan,
+    pub(super) counts: PlanCounts,
+    /// The rotations that need a key, by their place among all.
+    pub(super) keys: Vec<usize>,
+}
+
+impl Menus {
+    pub(super) fn new(placed: &Placed) -> Self {
+        let maps: Vec<&PlacedMap> = placed.maps().map(|(_, map)| map).collect();
+        let mut plans: Vec<Vec<Plan>> =
+            maps.iter().map(|map| plan::menu(&map.diagonals, &BTreeSet::new())).collect();
+        let often = often(&maps, &plans);
+        for (map, own) in maps.iter().zip(&mut plans) {
+            for known in &often {
+                sharing(map, own, known);
+            }
+        }
+        let mut rotations: BTreeMap<Rotation, usize> = BTreeMap::new();
+        let mut kinds: BTreeMap<Vec<Vec<usize>>, usize> = BTreeMap::new();
+        let menus = placed.maps().zip(plans).map(|((id, map), plans)| {
+            let choices = plans.into_iter().map(|plan| Choice::new(map, plan, &mut rotations));
+            let choices: Vec<Choice> = choices.collect();
+            let next = kinds.len();
+            let kind =
+                *kinds.entry(choices.iter().map(|choice| choice.keys.clone()).collect()).or_insert(next);
+            // A level is a rung of the chain.
+            let level = Level(placed.timed.time(id).working.0);
+            Menu { level, choices, is_paired: map.diagonals.pairing() != Pairing::None, kind }
+        });
+        Self { maps: menus.collect(), n_rotations: rotations.len() }
+    }
+}
+
+/// The keys of maps of which there are several: of the plan with the fewest steps, and of that with the fewest keys.
+fn often(maps: &[&PlacedMap], plans: &[Vec<Plan>]) -> Vec<BTreeSet<Rotation>> {
+    let keys = |map: &PlacedMap, plan: &Plan| plan.rotations(&map.diagonals);
+    let mut sets: BTreeMap<Vec<Rotation>, usize> = BTreeMap::new();
+    for (map, plans) in maps.iter().zip(plans) {
+        let steps = |plan: &&Plan| {
+            let counts = plan.expand(&map.diagonals).map(|plan| plan.counts()).unwrap_or_default();
+            counts.babies + GIANT * counts.giants
+        };
+        let fastest = plans.iter().min_by_key(steps).map(|plan| keys(map, plan));
+        let fewest = plans.iter().map(|plan| keys(map, plan)).min_by_key(Vec::len);
+        let own: BTreeSet<Vec<Rotation>> = fastest.into_iter().chain(fewest).collect();
+        own.into_iter().for_each(|keys| *sets.entry(keys).or_default() += 1);
+    }
+    sets.into_iter().filter(|(_, count)| *count > 1).map(|(keys, _)| keys.into_iter().collect()).collect()
+}
+
+/// Adds the plans of a map that need fewer keys besides those known than all that it has.
+fn sharing(map: &PlacedMap, plans: &mut Vec<Plan>, known: &BTreeSet<Rotation>) {
+    let n_new = |plan: &Plan| {
+        plan.rotations(&map.diagonals).iter().filter(|rotation| !known.contains(rotation)).count()
+    };
+    let least = plans.iter().map(n_new).min().unwrap_or(0);
+    if least > 0 {
+        plans.extend(plan::menu(&map.diagonals, known).into_iter().filter(|plan| n_new(plan) < least));
+    }
+}
+
+impl Choice {
+    fn new(map: &PlacedMap, plan: Plan, known: &mut BTreeMap<Rotation, usize>) -> Self {
+        let place = |rotation| {
+            let next = known.len();
+            *known.entry(rotation).or_insert(next)
+        };
+        let keys = plan.rotations(&map.diagonals).into_iter().map(place).collect();
+        let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
+        Self { counts: expanded.counts(), keys, plan }
+    }
+}
