@@ -1,6 +1,6 @@
 //! The build report: what was built, what it needs and what it is expected to do.
 
-use fhe_bytecode::{CheckedProgram, Level};
+use fhe_bytecode::{CheckedProgram, Keys, Level, Params};
 use fhec_passes::Saturation;
 use serde::Serialize;
 
@@ -42,6 +42,8 @@ pub struct BuildReport {
     pub special_bits: Vec<f64>,
     /// Towers per digit, at most.
     pub digit_size: usize,
+    /// What lower levels have of their own, the highest first.
+    pub segments: Vec<SegmentReport>,
     /// Input scale in bits.
     pub input_scale_bits: f64,
     /// Rotation keys.
@@ -85,6 +87,36 @@ pub struct BuildReport {
     pub clustering: Option<ClusterReport>,
     /// Layer by layer.
     pub layers: Vec<LayerReport>,
+}
+
+/// A segment of lower levels.
+#[derive(Clone, Debug, Serialize)]
+pub struct SegmentReport {
+    /// Its highest level.
+    pub level: u16,
+    /// Degree of its ring.
+    pub n: usize,
+    /// Bits of the modulus of its keys.
+    pub log2_pq: f64,
+    /// Largest modulus of its keys at 128 bits of security; none for a toy ring.
+    pub security_cap_log2_pq: Option<u32>,
+    /// Sizes of its special primes in bits.
+    pub special_bits: Vec<f64>,
+    /// Digits of a ciphertext at its highest level.
+    pub digits: usize,
+}
+
+impl SegmentReport {
+    fn new(segment: &Params) -> Self {
+        Self {
+            level: segment.max_level().0,
+            n: segment.n(),
+            log2_pq: segment.log2_pq(),
+            security_cap_log2_pq: segment.security_cap(),
+            special_bits: segment.special_primes().iter().map(|&p| (p as f64).log2()).collect(),
+            digits: segment.n_digits(segment.max_level()),
+        }
+    }
 }
 
 /// How equality saturation of a pass went.
@@ -177,7 +209,8 @@ impl BuildReport {
             special_bits: bits(params.special_primes()),
             digit_size: params.digit_size(),
             input_scale_bits: program.spec().input.scale.log2(),
-            rotation_keys: program.spec().rotation_keys.len(),
+            rotation_keys: Keys::from(program).n_rotations(),
+            segments: params.segments().skip(1).map(SegmentReport::new).collect(),
             key_bytes: prediction.key_bytes,
             input_bytes: (program.input_layout().n_cts() * 2 * input_towers * params.n() * 8) as u64,
             plaintext_bytes: prediction.plaintext_bytes,

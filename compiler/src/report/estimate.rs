@@ -34,7 +34,7 @@ impl Estimate {
     #[must_use]
     pub fn new(program: &CheckedProgram) -> Self {
         let (spec, params) = (program.spec(), program.params());
-        let poly = |level: Level| (params.log2_q_at(level) * params.n() as f64 / 8.0).ceil() as u64;
+        let poly = |level: Level| (params.log2_q_at(level) * params.at(level).n() as f64 / 8.0).ceil() as u64;
         let least = Memory::of(program).needed();
         Self {
             core_seconds: spec.prediction.seconds,

@@ -50,11 +50,14 @@ pub(super) fn html(page: &Page<'_>) -> String {
 /// What is protected, in a sentence or two; and whether it is not.
 fn promise(program: &CheckedProgram) -> (String, bool) {
     let params = program.params();
-    if params.security_cap().is_none() {
+    if params.is_toy() {
         return ("NOT SECURE: a toy ring, which protects nothing.".to_owned(), true);
     }
     if !params.is_secure() {
-        let beyond = params.log2_pq() - f64::from(params.security_cap().unwrap_or(0));
+        let beyond = |segment: &fhe_bytecode::Params| {
+            segment.log2_pq() - f64::from(segment.security_cap().unwrap_or(0))
+        };
+        let beyond = params.segments().map(beyond).fold(0.0, f64::max);
         return (format!("NOT SECURE: the modulus is {beyond:.0} bits beyond the bound for 128 bits."), true);
     }
     let text = "Whoever evaluates this program sees neither inputs nor results: both stay encrypted, with 128 bits of security, \

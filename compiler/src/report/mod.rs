@@ -24,7 +24,7 @@ mod tables;
 mod tensor_drawing;
 mod units;
 
-pub use build::{BuildReport, ClusterReport, LayerReport, SaturationReport, precision_bits};
+pub use build::{BuildReport, ClusterReport, LayerReport, SaturationReport, SegmentReport, precision_bits};
 pub use estimate::{Estimate, cores};
 pub use layers::{Layer, LayerKind, layers};
 pub use page::Page;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fhe_bytecode::{CheckedProgram, Interval};
+use fhe_bytecode::{CheckedProgram, Interval, Keys};
 use fhe_host::show_bytes;
 
 /// Parameters, then the instructions with what they define, layer by layer.
@@ -22,6 +22,17 @@ pub fn program_text(program: &CheckedProgram) -> String {
         bits(params.special_primes()),
         params.digit_size(),
     );
+    for segment in params.segments().skip(1) {
+        let _ = writeln!(
+            out,
+            "from {} on N = {}, log2(PQ) = {:.1}, special primes (bits) {}, at most {} towers per digit",
+            segment.max_level(),
+            segment.n(),
+            segment.log2_pq(),
+            bits(segment.special_primes()),
+            segment.digit_size(),
+        );
+    }
     let input = program.input_layout();
     let _ = writeln!(
         out,
@@ -45,7 +56,7 @@ pub fn program_text(program: &CheckedProgram) -> String {
     let _ = writeln!(
         out,
         "rotation keys {}, constants {}, keys of {}, ciphertexts and sums of {}",
-        spec.rotation_keys.len(),
+        Keys::from(program).n_rotations(),
         spec.constants.tensors.len(),
         show_bytes(program.key_bytes()),
         show_bytes(program.peak_bytes()),

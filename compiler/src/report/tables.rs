@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fhe_bytecode::params::TowerIdx;
-use fhe_bytecode::{CheckedProgram, Level, Params};
+use fhe_bytecode::{CheckedProgram, Keys, Level, Params};
 
 use super::html::{escape, with_powers};
 use super::layers::Layer;
@@ -146,6 +146,17 @@ fn level_towers(params: &Params) -> String {
     levels.collect::<Vec<_>>().join(" ")
 }
 
+/// What lower levels have of their own.
+fn segments(params: &Params) -> String {
+    let one = |segment: &Params| {
+        let (level, log_n) = (segment.max_level(), segment.log_n());
+        let (n_special, bits) = (segment.special_primes().len(), segment.log2_pq());
+        format!("from {level}: N 2^{log_n}, {n_special} special, keys of {bits:.0} bits")
+    };
+    let all: Vec<String> = params.segments().skip(1).map(one).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join("; ") }
+}
+
 /// The scheme's parameters.
 pub(super) fn parameters(program: &CheckedProgram) -> String {
     let (spec, params) = (program.spec(), program.params());
@@ -171,7 +182,8 @@ pub(super) fn parameters(program: &CheckedProgram) -> String {
         ("special primes, bits", bits(params.special_primes())),
         ("digits of the keys, towers", digits(params)),
         ("towers of the levels, from the last", level_towers(params)),
-        ("rotation keys", spec.rotation_keys.len().to_string()),
+        ("segments below", segments(params)),
+        ("rotation keys", Keys::from(program).n_rotations().to_string()),
         (
             "input",
             format!("{}, scale {}", shape(program.input_layout()), units::power(spec.input.scale.log2())),
