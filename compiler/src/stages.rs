@@ -122,6 +122,7 @@ impl Judge {
 pub(crate) mod tests {
     use fhec_ir::spec::GraphSpec;
 
+    use crate::pipeline::LayoutChoice;
     use crate::schedule::Scheduled;
     use crate::{Model, Request, compile};
 
@@ -137,7 +138,8 @@ pub(crate) mod tests {
         ])"#;
         let spec: GraphSpec = ron::from_str(nodes).unwrap();
         let model = Model::graph("network", spec.build().unwrap());
-        let request = Request { toy: true, log_n: Some(9..=9), ..Request::new(model) };
+        let (log_n, layout) = (Some(9..=9), LayoutChoice::Packed);
+        let request = Request { toy: true, log_n, layout, ..Request::new(model) };
         compile(&request, &mut ()).unwrap().built.scheduled
     }
 }

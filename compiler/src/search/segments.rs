@@ -1,8 +1,8 @@
 //! What lower levels have of their own: a smaller ring, other special primes, other digits.
 //!
-//! Bits that the chain has spent are free, so below some level a half of the ring may do, if all values there repeat often enough, or
-//! a larger special modulus with fewer digits. Segments do not change moduli and scales. What a segment costs does not depend on
-//! the others ([`Work::runs`]), so the best boundaries follow by dynamic programming from the lowest level up.
+//! Bits that the chain has spent are free, so below some level a half of the ring may do, if all values there repeat often
+//! enough, or a larger special modulus with fewer digits. Segments do not change moduli and scales. What a segment costs does
+//! not depend on the others ([`Work::runs`]), so the best boundaries follow by dynamic programming from the lowest level up.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -176,8 +176,8 @@ struct Priced {
 type Below = (f64, Option<(Rc<Priced>, usize)>);
 
 impl Catalog<'_> {
-    /// The segments that make the parameters cheapest where digits may be so many bits larger than special moduli and a segment has
-    /// to save so much.
+    /// The segments that make the parameters cheapest where digits may be so many bits larger than special moduli and a segment
+    /// has to save so much.
     fn cheapest(&mut self, beyond: f64, least_gain: f64) -> Vec<SegmentSpec> {
         let (top, log_n) = (self.params.max_level(), self.params.log_n());
         let options: Vec<Vec<Rc<Priced>>> =

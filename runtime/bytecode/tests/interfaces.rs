@@ -24,6 +24,7 @@ fn spec() -> InterfaceSpec {
             special_primes,
             digit_size: 1,
             pool: None,
+            lower: Vec::new(),
             insecure: true,
             toy: true,
         },
@@ -51,6 +52,7 @@ fn spec() -> InterfaceSpec {
         rotation_keys: Vec::new(),
         relin_level: None,
         conjugation_level: None,
+        lower_keys: Vec::new(),
         prediction: Prediction::default(),
     }
 }

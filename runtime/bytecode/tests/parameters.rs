@@ -15,7 +15,16 @@ fn spec(log_n: u32, towers: &[i32], special: &[i32], digit_size: usize) -> Param
         found.collect()
     };
     let (towers, special_primes) = (pick(towers), pick(special));
-    ParamsSpec { log_n, towers, special_primes, digit_size, pool: None, insecure: true, toy: true }
+    ParamsSpec {
+        log_n,
+        towers,
+        special_primes,
+        digit_size,
+        pool: None,
+        lower: Vec::new(),
+        insecure: true,
+        toy: true,
+    }
 }
 
 fn params(log_n: u32, towers: &[i32], special: &[i32], digit_size: usize) -> Params {

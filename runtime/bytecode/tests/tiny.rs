@@ -43,6 +43,7 @@ fn program() -> ProgramSpec {
             special_primes,
             digit_size: 1,
             pool: None,
+            lower: Vec::new(),
             insecure: true,
             toy: true,
         },
@@ -77,6 +78,7 @@ fn program() -> ProgramSpec {
         rotation_keys: Vec::new(),
         relin_level: Some(Level(0)),
         conjugation_level: None,
+        lower_keys: Vec::new(),
         prediction: Prediction { max_abs_error: 1e-2, ..Prediction::default() },
     }
 }

@@ -1,7 +1,7 @@
 //! Lower segments: ciphertexts that go down into a smaller ring.
 //!
-//! A ciphertext of degree N under s becomes one under s'(Y), Y = X^k, by a key switch, and its coefficients of powers of Y alone are
-//! a ciphertext of degree N/k under s': products with s'(Y) never mix powers of Y with others. Content that repeats every
+//! A ciphertext of degree N under s becomes one under s'(Y), Y = X^k, by a key switch, and its coefficients of powers of Y alone
+//! are a ciphertext of degree N/k under s': products with s'(Y) never mix powers of Y with others. Content that repeats every
 //! N/(2k) slots is a polynomial in Y, so it stays what it was; slots that differ would be averaged. Where the ring stays the
 //! same only the names of the towers change.
 

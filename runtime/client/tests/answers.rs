@@ -20,6 +20,7 @@ fn interface(n_scores: u32, change: impl FnOnce(&mut InterfaceSpec)) -> Interfac
             special_primes,
             digit_size: 1,
             pool: None,
+            lower: Vec::new(),
             insecure: true,
             toy: true,
         },
@@ -47,6 +48,7 @@ fn interface(n_scores: u32, change: impl FnOnce(&mut InterfaceSpec)) -> Interfac
         rotation_keys: Vec::new(),
         relin_level: None,
         conjugation_level: None,
+        lower_keys: Vec::new(),
         prediction: Prediction { max_abs_error: 0.01, ..Prediction::default() },
     };
     change(&mut spec);

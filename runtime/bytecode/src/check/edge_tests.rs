@@ -279,7 +279,7 @@ fn keys_are_neither_missing_nor_too_high_nor_unused() {
     let n_keys = sample_program().rotation_keys.len();
     assert_eq!(messages(at_zero).len(), n_keys.min(MAX_ERRORS));
     let keys = Keys::from(&CheckedProgram::new(sample_program()).unwrap());
-    assert_eq!(keys.levels().count(), n_keys + 2);
+    assert_eq!(keys.places().count(), n_keys + 2);
 }
 
 #[test]

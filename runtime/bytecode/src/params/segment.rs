@@ -32,8 +32,8 @@ pub struct SegmentSpec {
 }
 
 impl SegmentSpec {
-    /// The same with a digit for every tower, as the key has that leads into its ring: ciphertexts come there at the scale after a
-    /// rescale, where the noise of large digits has nothing to hide in, and the way is gone seldom.
+    /// The same with a digit for every tower, as the key has that leads into its ring: ciphertexts come there at the scale after
+    /// a rescale, where the noise of large digits has nothing to hide in, and the way is gone seldom.
     #[must_use]
     pub fn entry(&self) -> Self {
         let n_towers = self.digits.iter().map(|&size| usize::from(size)).sum();
@@ -89,8 +89,8 @@ impl Lower {
         &self.params
     }
 
-    /// What the key that leads into the segment is made with: its towers and special primes in the ring above, and a digit for every
-    /// tower. None where the ring stays what it was and no key is needed.
+    /// What the key that leads into the segment is made with: its towers and special primes in the ring above, and a digit for
+    /// every tower. None where the ring stays what it was and no key is needed.
     pub fn entry(&self) -> Option<&Params> {
         self.entry.as_ref()
     }

@@ -41,6 +41,7 @@ pub(crate) fn interface(log_n: u32, prime_bits: f64, scale_bits: f64, claimed: f
             special_primes,
             digit_size: 1,
             pool: None,
+            lower: Vec::new(),
             insecure: true,
             toy: true,
         },
@@ -53,6 +54,7 @@ pub(crate) fn interface(log_n: u32, prime_bits: f64, scale_bits: f64, claimed: f
         rotation_keys: Vec::new(),
         relin_level: None,
         conjugation_level: None,
+        lower_keys: Vec::new(),
         prediction: Prediction { max_abs_error: claimed, ..Prediction::default() },
     };
     Interface::new(spec).unwrap()
