@@ -396,16 +396,7 @@ mod tests {
         let path = folder.path().join("me.key");
         let towers = fhe_bytecode::params::ntt_primes_below(30, 5, 1, &[]).unwrap();
         let special_primes = fhe_bytecode::params::ntt_primes_below(33, 5, 1, &towers).unwrap();
-        let spec = ParamsSpec {
-            log_n: 5,
-            towers,
-            special_primes,
-            digit_size: 1,
-            pool: None,
-            lower: Vec::new(),
-            insecure: false,
-            toy: true,
-        };
+        let spec = ParamsSpec { insecure: false, ..ParamsSpec::toy(5, towers, special_primes) };
         let context = Context::new(Params::new(spec).unwrap()).unwrap();
         let key = SecretKey::generate(&context, &mut SeedSource::os()).unwrap();
         let mut data = encode_secret_key(&context, &key, Fingerprint([7; 32])).unwrap().to_vec();

@@ -108,23 +108,24 @@ struct Terms {
 }
 
 /// The squared weights of the numbers that results depend on, in a summand of a value; nothing where nothing does.
-pub trait Acting: Sync {
-    /// Those of the summand from `source`, each of whose numbers goes to the one at its place if it is `in_place`.
-    fn weights(&self, value: ValueId, source: ValueId, in_place: bool) -> Option<f64>;
-}
+pub type Acting<'a> = &'a (dyn Fn(ValueId, &PlacedTerm) -> Option<f64> + Sync);
 
 impl Terms {
     fn placed(
         self,
         layouts: &[Layout],
         constants: &Constants,
-        acting: &dyn Acting,
+        acting: Acting<'_>,
     ) -> Result<PlacedMap, LinearError> {
         let layout = |id: ValueId| &layouts[id.index()];
         let operands: Vec<Operand<'_>> =
             self.terms.iter().map(|term| Operand { op: &term.op, input: layout(term.source) }).collect();
-        let weights = |term: &PlacedTerm| acting.weights(self.value, term.source, term.in_place());
-        let acting = self.terms.iter().filter_map(weights).reduce(|a, b| a + b).unwrap_or(f64::INFINITY);
+        let acting = self
+            .terms
+            .iter()
+            .filter_map(|term| acting(self.value, term))
+            .reduce(|a, b| a + b)
+            .unwrap_or(f64::INFINITY);
         let diagonals = Diagonals::best(&operands, &layouts[self.value.index()], constants, acting)?;
         Ok(PlacedMap { terms: self.terms, diagonals })
     }
@@ -135,7 +136,7 @@ impl Placed {
     ///
     /// # Errors
     /// When a map does not fit its layouts.
-    pub fn new(timed: &Timed, layouts: Vec<Layout>, acting: &dyn Acting) -> Result<Self, LinearError> {
+    pub fn new(timed: &Timed, layouts: Vec<Layout>, acting: Acting<'_>) -> Result<Self, LinearError> {
         let circuit = timed.circuit();
         let mut constants = Constants::default();
         let mut values: Vec<PlacedValue> = Vec::with_capacity(circuit.values.len());

@@ -146,7 +146,8 @@ pub fn contributions(
     placed: &Placed,
     facts: &[MapFacts],
     levels: &[Level],
-    (moments, copies): (&Moments, Copies),
+    moments: &Moments,
+    copies: Copies,
     model: &NoiseModel,
     n_encryptions: usize,
 ) -> Vec<Contribution> {

@@ -54,25 +54,17 @@ impl<'a> Problem<'a> {
         params: &Params,
         levels: &[Level],
         moments: &Moments,
-    ) -> Vec<Contribution> {
-        self.contributions_of(params, levels, (moments, Copies::Alike))
-    }
-
-    fn contributions_of(
-        &self,
-        params: &Params,
-        levels: &[Level],
-        moments: (&Moments, Copies),
+        copies: Copies,
     ) -> Vec<Contribution> {
         let model = NoiseModel::new(params);
-        contributions(self.placed, self.facts, levels, moments, &model, self.n_encryptions)
+        contributions(self.placed, self.facts, levels, moments, copies, &model, self.n_encryptions)
     }
 
     /// The largest deviation of the error of a single result: over the samples, and over inputs that nothing tells from them.
     pub(crate) fn worst_error(&self, params: &Params, chain: &Chain) -> f64 {
         let levels = chain.levels();
         let variance = |moments: &Moments| {
-            let all = self.contributions_of(params, &levels, (moments, Copies::Worst));
+            let all = self.contributions(params, &levels, moments, Copies::Worst);
             all.iter().map(|c| c.variance(chain)).sum::<f64>()
         };
         let usual = self.stats.cases.iter().chain([&self.stats.mean]).map(variance).fold(0.0, f64::max);

@@ -6,7 +6,7 @@ use fhe_bytecode::{Level, Params, ParamsSpec};
 
 use super::key_switching::ScheduleError;
 use crate::schedule::Problem;
-use crate::schedule::noise::Anchor;
+use crate::schedule::noise::{Anchor, Copies};
 use crate::schedule::{ChainError, Sizes};
 use crate::schedule::{LEAST_HEADROOM, Room};
 use crate::timed::Positions;
@@ -24,18 +24,9 @@ impl Problem<'_> {
         let towers = ntt_primes_below(40, self.log_n, positions.n_rescales() as usize + 1, &[])
             .map_err(ChainError::from)?;
         let special_primes = ntt_primes_below(59, self.log_n, 2, &[]).map_err(ChainError::from)?;
-        let spec = ParamsSpec {
-            log_n: self.log_n,
-            towers,
-            special_primes,
-            digit_size: 1,
-            pool: None,
-            lower: Vec::new(),
-            insecure: true,
-            toy: true,
-        };
+        let spec = ParamsSpec::toy(self.log_n, towers, special_primes);
         let levels: Vec<Level> = (0..=positions.n_rescales() as u16).map(Level).collect();
-        let all = self.contributions(&Params::new(spec)?, &levels, &self.stats.mean);
+        let all = self.contributions(&Params::new(spec)?, &levels, &self.stats.mean, Copies::Alike);
         let mut after = vec![0.0; depth as usize + 1];
         let mut weight = vec![0.0; depth as usize + 1];
         // Bits below which the noise of a value would be too large for the value.

@@ -11,7 +11,7 @@ use super::key_switching::ScheduleError;
 use super::raise::raised;
 use super::towers::{Chains, FAST_BITS, Towers};
 use crate::schedule::Problem;
-use crate::schedule::noise::{Anchor, Contribution};
+use crate::schedule::noise::{Anchor, Contribution, Copies};
 use crate::schedule::{Chain, Sizes};
 
 /// How far all scales may grow to make room for cheaper key switching, in bits.
@@ -143,7 +143,7 @@ impl Candidate {
 impl Problem<'_> {
     /// Parameters and scales with their predicted error.
     pub(super) fn judged(&self, params: Params, chain: Chain, sizes: Sizes) -> Candidate {
-        let contributions = self.contributions(&params, &chain.levels(), &self.stats.mean);
+        let contributions = self.contributions(&params, &chain.levels(), &self.stats.mean, Copies::Alike);
         let variance = contributions.iter().map(|c| c.variance(&chain)).sum();
         Candidate { params, chain, sizes, contributions, variance }
     }

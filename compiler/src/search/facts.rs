@@ -48,14 +48,8 @@ fn middling_params(positions: &Positions, log_n: u32) -> Result<Params, Schedule
         fhe_bytecode::params::ntt_primes_below(bits, log_n, count, &[]).map_err(ChainError::from)
     };
     let spec = ParamsSpec {
-        log_n,
-        towers: search(42, n_towers)?,
-        special_primes: search(50, 3)?,
         digit_size: 3.min(n_towers),
-        pool: None,
-        lower: Vec::new(),
-        insecure: true,
-        toy: true,
+        ..ParamsSpec::toy(log_n, search(42, n_towers)?, search(50, 3)?)
     };
     Ok(Params::new(spec)?)
 }

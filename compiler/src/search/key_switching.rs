@@ -14,7 +14,7 @@ use super::segments::Segmentation;
 use super::towers::{Chains, TowerChoice, Towers};
 use super::work::Work;
 use crate::schedule::Problem;
-use crate::schedule::noise::Contribution;
+use crate::schedule::noise::{Contribution, Copies};
 use crate::schedule::{Chain, ChainError, Schedule, Sizes};
 use crate::schedule::{LEAST_HEADROOM, WANTED_HEADROOM};
 
@@ -241,7 +241,7 @@ impl Problem<'_> {
     /// found for.
     pub(super) fn rejudged(&self, schedule: &Schedule, costs: &CostModel) -> Schedule {
         let Schedule { params, chain, precision, headroom, .. } = schedule;
-        let contributions = self.contributions(params, &chain.levels(), &self.stats.mean);
+        let contributions = self.contributions(params, &chain.levels(), &self.stats.mean, Copies::Alike);
         Schedule {
             precision: *precision,
             params: params.clone(),

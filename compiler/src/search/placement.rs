@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fhe_bytecode::Packing;
 use fhe_bytecode::params::security_cap;
+use fhe_bytecode::{Layout, Packing};
 
 use super::facts::{map_facts, planned_facts};
 use super::given::ParamsChoice;
@@ -13,7 +13,7 @@ use super::like;
 use super::menu::Menus;
 use crate::cluster::{Clustering, distinct_plaintexts};
 use crate::emit::{self, Labels};
-use crate::layout::{self, Acting, Placed};
+use crate::layout::{self, Placed, PlacedTerm};
 use crate::lower::{Circuit, ValueId};
 use crate::measure::Stats;
 use crate::pipeline::{BuildError, BuildOptions, Built, LayoutChoice};
@@ -94,8 +94,14 @@ impl Front<'_> {
     fn counted(self, packing: Packing, slots: u32) -> Result<Option<Clustering>, BuildError> {
         let Some((clustering, original)) = self.clustering else { return Ok(None) };
         let layouts = layout::assign(original, packing, slots)?;
-        let unclustered = Placed::new(&self.timed.with_constants(Arc::clone(original)), layouts, self.stats)?;
+        let unclustered = self.placed(&self.timed.with_constants(Arc::clone(original)), layouts)?;
         Ok(Some(clustering.clone().replacing(distinct_plaintexts(&unclustered))))
+    }
+
+    fn placed(self, timed: &Timed, layouts: Vec<Layout>) -> Result<Placed, BuildError> {
+        let acting =
+            |value: ValueId, term: &PlacedTerm| self.stats.least_weights(value, term.source, term.in_place());
+        Ok(Placed::new(timed, layouts, &acting)?)
     }
 
     /// Layouts and schedule at the smallest ring degree that has one.
@@ -150,7 +156,7 @@ impl Front<'_> {
     fn at_ring(self, packing: Packing, log_n: u32) -> Result<Found, BuildError> {
         let Self { timed, stats, options, .. } = self;
         let layouts = layout::assign(timed.circuit(), packing, 1 << (log_n - 1))?;
-        let placed = Placed::new(timed, layouts, stats)?;
+        let placed = self.placed(timed, layouts)?;
         placed.judge()?;
         let mut facts = map_facts(&placed, log_n, &options.costs)?;
         let menus = Menus::new(&placed);
@@ -186,12 +192,6 @@ impl Front<'_> {
             (_, Some((spec, sizes))) => key_switching::schedule_with(problem, spec, &sizes, &options.costs)?,
             (_, None) => self.most_precise(problem, prices)?,
         })
-    }
-}
-
-impl Acting for Stats {
-    fn weights(&self, value: ValueId, source: ValueId, in_place: bool) -> Option<f64> {
-        self.least_weights(value, source, in_place)
     }
 }
 

@@ -37,16 +37,7 @@ fn program() -> ProgramSpec {
     ];
     let layer = LayerSpec { name: "all".to_owned(), seconds: 0.5, error: 0.0, peak: 1.0 };
     ProgramSpec {
-        params: ParamsSpec {
-            log_n: LOG_N,
-            towers,
-            special_primes,
-            digit_size: 1,
-            pool: None,
-            lower: Vec::new(),
-            insecure: true,
-            toy: true,
-        },
+        params: ParamsSpec::toy(LOG_N, towers, special_primes),
         origin: Origin { model: "tiny".to_owned(), ..Origin::default() },
         input: InputSpec {
             name: "x".to_owned(),

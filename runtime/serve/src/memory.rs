@@ -287,16 +287,7 @@ mod tests {
     fn no_keys() -> EvaluationKeys {
         let towers = fhe_bytecode::params::ntt_primes_below(30, 5, 1, &[]).unwrap();
         let special_primes = fhe_bytecode::params::ntt_primes_below(33, 5, 1, &towers).unwrap();
-        let spec = ParamsSpec {
-            log_n: 5,
-            towers,
-            special_primes,
-            digit_size: 1,
-            pool: None,
-            lower: Vec::new(),
-            insecure: false,
-            toy: true,
-        };
+        let spec = ParamsSpec { insecure: false, ..ParamsSpec::toy(5, towers, special_primes) };
         let context = Context::new(Params::new(spec).unwrap()).unwrap();
         EvaluationKeys::from_parts(&context, KeyId([0; 16]), BTreeMap::new())
     }

@@ -82,6 +82,22 @@ pub struct ParamsSpec {
     pub toy: bool,
 }
 
+impl ParamsSpec {
+    /// Parameters that need not protect anything, with digits of one tower: for tests and estimates.
+    pub fn toy(log_n: u32, towers: Vec<u64>, special_primes: Vec<u64>) -> Self {
+        Self {
+            log_n,
+            towers,
+            special_primes,
+            digit_size: 1,
+            pool: None,
+            lower: Vec::new(),
+            insecure: true,
+            toy: true,
+        }
+    }
+}
+
 /// Why a [`ParamsSpec`] was refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]

@@ -111,6 +111,12 @@ pub struct InputSpec {
 }
 
 impl InputSpec {
+    /// An input of the layout's shape, of which nothing else is known.
+    pub fn new(name: &str, layout: LayoutId, level: Level, scale: Scale) -> Self {
+        let (name, preprocessing) = (name.to_owned(), Preprocessing::default());
+        Self { name, layout, level, scale, preprocessing, range: None, ports: Vec::new() }
+    }
+
     /// Whether the model's only input has channels last.
     pub fn is_channels_last(&self) -> bool {
         matches!(&self.ports[..], [only] if only.channels_last)
@@ -167,6 +173,14 @@ pub struct OutputSpec {
     /// The model's outputs that a client computes from those.
     #[serde(default)]
     pub tails: Vec<Tail>,
+}
+
+impl OutputSpec {
+    /// An output of the layout's shape, of which nothing else is known.
+    pub fn new(name: &str, layout: LayoutId) -> Self {
+        let (ports, tails) = (Vec::new(), Vec::new());
+        Self { name: name.to_owned(), layout, labels: Vec::new(), range: None, ports, tails }
+    }
 }
 
 /// A linear map with its plan.

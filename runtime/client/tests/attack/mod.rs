@@ -14,37 +14,11 @@ pub(crate) fn interface(log_n: u32, prime_bits: f64, scale_bits: f64, claimed: f
     let special_primes = ntt_primes_near(41f64.exp2(), log_n, 1, &towers).unwrap();
     let (slots, scale) = (1 << (log_n - 1), Scale::from_log2(scale_bits));
     let layout = Layout::vector(Packing::Packed, slots, 1, slots).unwrap();
-    let (input, output) = (
-        InputSpec {
-            name: "x".to_owned(),
-            layout: LayoutId(0),
-            level: Level(0),
-            scale,
-            preprocessing: Preprocessing::default(),
-            range: None,
-            ports: Vec::new(),
-        },
-        OutputSpec {
-            name: "y".to_owned(),
-            layout: LayoutId(0),
-            labels: Vec::new(),
-            range: None,
-            ports: Vec::new(),
-            tails: Vec::new(),
-        },
-    );
+    let (input, output) =
+        (InputSpec::new("x", LayoutId(0), Level(0), scale), OutputSpec::new("y", LayoutId(0)));
     let spec = InterfaceSpec {
         program: Fingerprint([7; 32]),
-        params: ParamsSpec {
-            log_n,
-            towers,
-            special_primes,
-            digit_size: 1,
-            pool: None,
-            lower: Vec::new(),
-            insecure: true,
-            toy: true,
-        },
+        params: ParamsSpec::toy(log_n, towers, special_primes),
         origin: Origin::default(),
         input,
         output,

@@ -88,15 +88,7 @@ pub(crate) fn paired_toy_program(packing: Packing, pairings: [Pairing; 2]) -> Ch
     let mut spec = ProgramSpec {
         params,
         origin: Origin::default(),
-        input: InputSpec {
-            name: "x".to_owned(),
-            layout: LayoutId(0),
-            level: Level(2),
-            scale,
-            preprocessing: Preprocessing::default(),
-            range: None,
-            ports: Vec::new(),
-        },
+        input: InputSpec::new("x", LayoutId(0), Level(2), scale),
         output: OutputSpec {
             name: "y".to_owned(),
             layout: LayoutId(2),

@@ -15,16 +15,11 @@ use crate::SeedSource;
 
 /// A ring of 4096 with three towers of 50, 38 and 60 bits and a special prime.
 fn context() -> Arc<Context> {
-    let params = Params::new(ParamsSpec {
-        log_n: 12,
-        towers: vec![1_125_899_904_679_937, 274_876_334_081, 1_152_921_504_606_584_833],
-        special_primes: vec![140_737_487_306_753],
-        digit_size: 1,
-        pool: None,
-        lower: Vec::new(),
-        insecure: true,
-        toy: true,
-    });
+    let params = Params::new(ParamsSpec::toy(
+        12,
+        vec![1_125_899_904_679_937, 274_876_334_081, 1_152_921_504_606_584_833],
+        vec![140_737_487_306_753],
+    ));
     Context::with_instructions(params.unwrap(), Instructions::Best).unwrap()
 }
 

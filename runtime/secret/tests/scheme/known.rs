@@ -9,14 +9,12 @@ use super::*;
 
 fn params() -> Params {
     Params::new(ParamsSpec {
-        log_n: 8,
-        towers: vec![1_125_899_904_679_937, 274_876_334_081, 1_152_921_504_606_584_833],
-        special_primes: vec![140_737_487_306_753, 70_368_743_587_841],
         digit_size: 2,
-        pool: None,
-        lower: Vec::new(),
-        insecure: true,
-        toy: true,
+        ..ParamsSpec::toy(
+            8,
+            vec![1_125_899_904_679_937, 274_876_334_081, 1_152_921_504_606_584_833],
+            vec![140_737_487_306_753, 70_368_743_587_841],
+        )
     })
     .unwrap()
 }

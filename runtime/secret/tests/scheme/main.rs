@@ -22,17 +22,7 @@ use fhe_secret::{SecretKey, SeedSource};
 fn toy_params(log_n: u32, n_towers: usize, bits: u32, n_special: usize, digit_size: usize) -> Params {
     let towers = ntt_primes_near(2f64.powi(bits as i32), log_n, n_towers, &[]).unwrap();
     let special_primes = ntt_primes_near(2f64.powi(bits as i32 + 2), log_n, n_special, &towers).unwrap();
-    Params::new(ParamsSpec {
-        log_n,
-        towers,
-        special_primes,
-        digit_size,
-        pool: None,
-        lower: Vec::new(),
-        insecure: true,
-        toy: true,
-    })
-    .unwrap()
+    Params::new(ParamsSpec { digit_size, ..ParamsSpec::toy(log_n, towers, special_primes) }).unwrap()
 }
 
 /// Four towers of 48 bits and two small ones: levels of 71, 96, 149, 167 and 245 bits, the third of which has a tower that the

@@ -258,16 +258,7 @@ fn key_switching_noise_matches_where_the_key_error_dominates() {
     // Special primes smaller than a digit: the error of the key is not divided away.
     let towers = ntt_primes_near(2f64.powi(40), 7, 4, &[]).unwrap();
     let special_primes = ntt_primes_near(2f64.powi(36), 7, 2, &towers).unwrap();
-    let spec = ParamsSpec {
-        log_n: 7,
-        towers,
-        special_primes,
-        digit_size: 2,
-        pool: None,
-        lower: Vec::new(),
-        insecure: false,
-        toy: true,
-    };
+    let spec = ParamsSpec { digit_size: 2, insecure: false, ..ParamsSpec::toy(7, towers, special_primes) };
     check_operations(Params::new(spec).unwrap(), 200);
 }
 
