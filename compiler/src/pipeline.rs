@@ -4,7 +4,7 @@ mod error;
 
 use std::sync::Arc;
 
-use fhe_bytecode::{CheckedProgram, Classes, CostModel};
+use fhe_bytecode::{CheckedProgram, CostModel};
 use fhec_ir::Verified;
 use indexmap::IndexMap;
 
@@ -72,8 +72,6 @@ pub(crate) struct Measured<'a> {
     pub(crate) all: &'a dyn Inputs,
     /// Numbers that inputs may have, whether some of these have them or not.
     pub(crate) range: Option<[f64; 2]>,
-    /// Which of the results are scores of classes.
-    pub(crate) classes: &'a Classes,
 }
 
 /// A program with the stages it came from.
@@ -131,9 +129,9 @@ impl Prepared {
             return Err(BuildError::Empty { depth, sublevels });
         }
         timed.judge()?;
-        let Measured { probes, all, range, classes } = measured;
+        let Measured { probes, all, range } = measured;
         let stats = Stats::measure(&circuit, probes)
-            .and_then(|stats| stats.widened(&circuit, all, classes, progress));
+            .and_then(|stats| stats.widened(&circuit, all, progress));
         let stats = stats.map_err(|overflow| BuildError::Overflow {
             layer: circuit.value(overflow.value).name.clone(),
             size: overflow.size,
@@ -153,9 +151,9 @@ impl Prepared {
         self.timed.circuit()
     }
 
-    /// How far the best result is ahead of the next, input by input; nothing where only samples were looked at.
-    pub(crate) fn leads(&self) -> &[f64] {
-        &self.stats.leads
+    /// The results, input by input.
+    pub(crate) fn results(&self) -> &[Vec<f64>] {
+        &self.stats.results
     }
 
     /// Places, schedules and emits the circuit.

@@ -4,7 +4,8 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 use crate::cluster::{Method, Order};
-use crate::pipeline::{LayoutChoice, TowerChoice};
+use crate::levels::Format;
+use crate::pipeline::{LayoutChoice, RingChoice, SpecialChoice, TowerChoice};
 use crate::stages::StageKind;
 
 /// Names and one line of help for every variant of a type.
@@ -35,6 +36,16 @@ choices!(TowerChoice {
     PrimePerLevel = "prime-per-level": "A prime of its own for every rescale",
 });
 
+choices!(RingChoice {
+    Smaller = "smaller": "Smaller ones for lower levels, where bound and slots allow it and it is faster",
+    One = "one": "One for all levels",
+});
+
+choices!(SpecialChoice {
+    ByLevel = "by-level": "Special primes and digits of their own, where it is faster",
+    Fixed = "fixed": "The same special primes and towers per digit for all levels",
+});
+
 choices!(Method {
     Full = "full": "One codebook for all convolutions",
     Slice = "slice": "One codebook for every convolution and kernel column",
@@ -51,4 +62,11 @@ choices!(StageKind {
     Placed = "placed": "Where values live: layouts, and maps as diagonals",
     Scheduled = "scheduled": "Moduli, exact scales, and how every map is evaluated",
     Program = "program": "The instructions",
+});
+
+choices!(Format {
+    Table = "table": "For people",
+    Json = "json": "For scripts: a list with one object per model",
+    Ron = "ron": "The same in Rusty Object Notation",
+    Markdown = "markdown": "For documents",
 });

@@ -131,13 +131,13 @@ fn compile_one(
     observer.stage(Stage::Calibrate);
     let probes = calibration.probes();
     let range = calibration.pixels();
-    let measured = Measured { probes: &probes, all: &calibration, range, classes: &classes };
+    let measured = Measured { probes: &probes, all: &calibration, range };
     let verified = verify(&graph)?;
     let mut progress = |done, of| observer.fraction(done, of);
     let prepared = Prepared::new(verified, request.sublevels, request.cluster, measured, &mut progress)?;
     observer.lowered(prepared.circuit());
     observer.stage(Stage::Schedule { precision: None });
-    let survey = Survey { calibration: &calibration, leads: prepared.leads() };
+    let survey = Survey::new(&calibration, prepared.results(), &classes);
     let built = until_classes_survive(request, &mut options, &prepared, &labels, &survey, observer);
     let (mut built, check) = match request.like {
         Some(_) => built.map_err(like::explained)?,

@@ -4,8 +4,8 @@
 //! The others are all simulated, those with the smallest lead first, so that a program that is not good enough is found
 //! out early.
 
-use fhe_bytecode::CheckedProgram;
 use fhe_bytecode::clear::InputError;
+use fhe_bytecode::{CheckedProgram, Classes};
 use serde::Serialize;
 
 use super::calibration::CalibrationSet;
@@ -28,21 +28,27 @@ pub struct SelfCheck {
     pub is_real: bool,
     /// All inputs; those that were not simulated have classes that are ahead by more than one and a half error bounds.
     pub inputs: usize,
-    /// Inputs whose best class is ahead by less than twice the error bound, so that an error may decide it; nothing where
-    /// that is not known.
-    pub undecided: Option<usize>,
+    /// Inputs whose best class is ahead by less than twice the error bound, so that an error may decide it.
+    pub undecided: usize,
     /// The outcome for those that were simulated.
     #[serde(flatten)]
     pub summary: Summary,
 }
 
-/// The calibration inputs, with the leads of their classes where these are known.
+/// The calibration inputs with their results.
 pub(super) struct Survey<'a> {
     pub(super) calibration: &'a CalibrationSet,
-    pub(super) leads: &'a [f64],
+    results: &'a [Vec<f64>],
+    /// How far the best class is ahead of the next.
+    leads: Vec<f64>,
 }
 
-impl Survey<'_> {
+impl<'a> Survey<'a> {
+    pub(super) fn new(calibration: &'a CalibrationSet, results: &'a [Vec<f64>], classes: &Classes) -> Self {
+        let leads = results.iter().map(|results| classes.lead(results)).collect();
+        Self { calibration, results, leads }
+    }
+
     /// Simulates what noise might change, to the end or until it does change a class.
     pub(super) fn run(
         &self,
@@ -52,11 +58,11 @@ impl Survey<'_> {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<SelfCheck, InputError> {
         let bound = program.spec().prediction.max_abs_error;
-        let chosen = Chosen { of: self.calibration, indices: self.chosen(bound, headroom) };
+        let chosen = Chosen { of: self, indices: self.chosen(bound, headroom) };
         let summary = summarize_until(program, &chosen, NOISE_SEED, until, progress)?;
         let (is_real, inputs) = (self.calibration.is_real(), self.calibration.len());
         let is_close = |lead: &&f64| **lead < 2.0 * bound;
-        let undecided = (self.leads.len() == inputs).then(|| self.leads.iter().filter(is_close).count());
+        let undecided = self.leads.iter().filter(is_close).count();
         Ok(SelfCheck { is_real, inputs, undecided, summary })
     }
 
@@ -64,9 +70,6 @@ impl Survey<'_> {
     fn chosen(&self, bound: f64, headroom: f64) -> Vec<usize> {
         let n = self.calibration.len();
         let mut all: Vec<usize> = (0..n).collect();
-        if self.leads.len() != n {
-            return all;
-        }
         // What is no number is no lead either.
         let is_safe = |i: usize| self.leads[i] > SAFE_LEAD * bound;
         let is_spread = |i: usize| n <= SPREAD || i * SPREAD / n != (i + 1) * SPREAD / n;
@@ -80,7 +83,7 @@ impl Survey<'_> {
 
 /// Some of the inputs.
 struct Chosen<'a> {
-    of: &'a CalibrationSet,
+    of: &'a Survey<'a>,
     indices: Vec<usize>,
 }
 
@@ -90,6 +93,10 @@ impl Inputs for Chosen<'_> {
     }
 
     fn input(&self, index: usize) -> Vec<f64> {
-        self.of.input(self.indices[index])
+        self.of.calibration.input(self.indices[index])
+    }
+
+    fn results(&self, index: usize) -> Option<&[f64]> {
+        Some(&self.of.results[self.indices[index]])
     }
 }

@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::ModelLevels;
 use crate::report::cores;
 
 /// How a report is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// For people.
     #[default]

@@ -36,8 +36,8 @@ pub struct Stats {
     pub cases: Vec<Moments>,
     /// The same of inputs unlike the samples, which nothing tells from them.
     pub strays: Vec<Moments>,
-    /// How far the best result is ahead of the next, input by input, where all inputs were looked at.
-    pub leads: Vec<f64>,
+    /// The results, averaged over the members, input by input, where all inputs were looked at.
+    pub results: Vec<Vec<f64>>,
 }
 
 /// A value whose numbers are too large for any schedule.
@@ -112,7 +112,7 @@ impl Stats {
             extent: extents.reduce(|a, b| a.joined(&b)).unwrap_or_else(|| Extent::none(n_values)),
             cases: single.iter().flat_map(|s| s.cases.iter().cloned()).collect(),
             strays: Vec::new(),
-            leads: Vec::new(),
+            results: Vec::new(),
         };
         if circuit.merged {
             stats.mean = stats.mean.merged(circuit);

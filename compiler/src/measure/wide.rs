@@ -1,9 +1,8 @@
-//! What all inputs say, where a few are enough for the means: how far values reach, how far the best result is ahead, and which
-//! inputs lead furthest.
+//! What all inputs say, where a few are enough for the means: how far values reach, what the results are, and which inputs lead
+//! furthest.
 
 use std::collections::BTreeMap;
 
-use fhe_bytecode::Classes;
 use fhec_ir::MemberIdx;
 use rayon::prelude::*;
 
@@ -22,11 +21,12 @@ const EXTREMES: usize = 8;
 /// One input.
 struct Seen {
     extent: Extent,
-    lead: f64,
+    /// Averaged over the members.
+    results: Vec<f64>,
 }
 
 impl Seen {
-    fn new(circuit: &Circuit, classes: &Classes, input: &[f64]) -> Self {
+    fn new(circuit: &Circuit, input: &[f64]) -> Self {
         let output = circuit.outputs[0].index();
         let (mut extent, mut results) = (None::<Extent>, Vec::new());
         for member in 0..circuit.n_members as u32 {
@@ -39,12 +39,12 @@ impl Seen {
             results.push(std::mem::take(&mut trace.values[output]));
         }
         let extent = extent.unwrap_or_else(|| Extent::none(circuit.values.len()));
-        Self { extent, lead: classes.lead(&combined(circuit, &results)) }
+        Self { extent, results: combined(circuit, &results) }
     }
 }
 
 impl Stats {
-    /// The same with the largest numbers over all inputs, and with what an error does where these lead furthest. Gains and
+    /// The same with the results and the largest numbers of all inputs, and with what an error does where these lead furthest. Gains and
     /// energies are means, for which few inputs do; a maximum needs every one.
     ///
     /// # Errors
@@ -53,16 +53,15 @@ impl Stats {
         mut self,
         circuit: &Circuit,
         inputs: &dyn Inputs,
-        classes: &Classes,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, Overflow> {
         // The input that leads furthest, value by value.
         let mut furthest: Vec<(f64, usize)> = vec![(0.0, 0); circuit.values.len()];
         for start in (0..inputs.len()).step_by(CHUNK) {
             let chunk = start..(start + CHUNK).min(inputs.len());
-            let of_input = |index: usize| Seen::new(circuit, classes, &inputs.input(index));
+            let of_input = |index: usize| Seen::new(circuit, &inputs.input(index));
             let seen: Vec<Seen> = chunk.clone().into_par_iter().map(of_input).collect();
-            for (index, Seen { mut extent, lead }) in chunk.clone().zip(seen) {
+            for (index, Seen { mut extent, results }) in chunk.clone().zip(seen) {
                 if let Some(value) = extent.peak.iter().position(|size| *size > LARGEST) {
                     return Err(Overflow { value: ValueId(value as u32), size: extent.peak[value] });
                 }
@@ -75,7 +74,7 @@ impl Stats {
                     extent = extent.merged(circuit);
                 }
                 self.extent = self.extent.joined(&extent);
-                self.leads.push(lead);
+                self.results.push(results);
             }
             progress(chunk.end, inputs.len());
         }

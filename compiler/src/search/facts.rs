@@ -5,41 +5,59 @@ use std::collections::BTreeSet;
 use fhe_bytecode::{CostModel, Level, Params, ParamsSpec, Plan, plan};
 
 use super::ScheduleError;
-use crate::layout::{Part, Placed};
+use crate::layout::{Part, Placed, PlacedMap};
+use crate::lower::ValueId;
 use crate::schedule::noise::MapFacts;
 use crate::schedule::{ChainError, PlannedMap, PlannedParts};
 use crate::timed::Positions;
 
-/// Facts of every linear map, with plans for middling parameters.
-pub(super) fn map_facts(
-    placed: &Placed,
-    log_n: u32,
-    costs: &CostModel,
-) -> Result<Vec<MapFacts>, ScheduleError> {
-    let params = middling_params(placed.timed.positions(), log_n)?;
-    let mut known = BTreeSet::new();
-    let facts = placed.maps().map(|(id, map)| {
-        // The chain is not known yet: a tower for every rescale.
-        let level = Level(placed.timed.time(id).working.0);
-        let plan: Plan = plan::plan(&map.diagonals, &costs.at(&params, level), &known);
-        known.extend(plan.rotations(&map.diagonals));
-        let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
-        MapFacts::new(id, map, placed.layout(id), &expanded)
-    });
-    Ok(facts.collect())
+/// The facts of the maps of a circuit under plans, each found once.
+pub(super) struct PlanFacts<'a> {
+    placed: &'a Placed,
+    /// Map by map, for the plans that were asked for.
+    known: Vec<Vec<(Plan, MapFacts)>>,
 }
 
-/// Facts of every linear map with the plans that it is evaluated with.
-pub(super) fn planned_facts(placed: &Placed, parts: &PlannedParts) -> Vec<MapFacts> {
-    let planned = |part: &'_ Part<PlannedMap>, id| match part {
-        Part::Map(PlannedMap { map, plan }) => {
-            let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
-            Some(MapFacts::new(id, map, placed.layout(id), &expanded))
+impl<'a> PlanFacts<'a> {
+    pub(super) fn new(placed: &'a Placed) -> Self {
+        Self { placed, known: vec![Vec::new(); placed.maps().count()] }
+    }
+
+    /// Of every map, with plans for middling parameters.
+    pub(super) fn middling(&mut self, log_n: u32, costs: &CostModel) -> Result<Vec<MapFacts>, ScheduleError> {
+        let placed = self.placed;
+        let params = middling_params(placed.timed.positions(), log_n)?;
+        let mut keys = BTreeSet::new();
+        let facts = placed.maps().enumerate().map(|(index, (id, map))| {
+            // The chain is not known yet: a tower for every rescale.
+            let level = Level(placed.timed.time(id).working.0);
+            let plan = plan::plan(&map.diagonals, &costs.at(&params, level), &keys);
+            keys.extend(plan.rotations(&map.diagonals));
+            self.of(index, (id, map), &plan)
+        });
+        Ok(facts.collect())
+    }
+
+    /// Of every map, with the plans that it is evaluated with.
+    pub(super) fn planned(&mut self, parts: &PlannedParts) -> Vec<MapFacts> {
+        let plans = parts.iter().flatten().filter_map(|part| match part {
+            Part::Map(PlannedMap { plan, .. }) => Some(plan),
+            Part::Scalar { .. } | Part::Plain { .. } => None,
+        });
+        let placed = self.placed;
+        let maps = placed.maps().zip(plans).enumerate();
+        maps.map(|(index, (map, plan))| self.of(index, map, plan)).collect()
+    }
+
+    fn of(&mut self, index: usize, (id, map): (ValueId, &PlacedMap), plan: &Plan) -> MapFacts {
+        if let Some((_, facts)) = self.known[index].iter().find(|(known, _)| known == plan) {
+            return facts.clone();
         }
-        Part::Scalar { .. } | Part::Plain { .. } => None,
-    };
-    let values = placed.circuit().ids().zip(parts);
-    values.flat_map(|(id, parts)| parts.iter().filter_map(move |part| planned(part, id))).collect()
+        let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
+        let facts = MapFacts::new(id, map, self.placed.layout(id), &expanded);
+        self.known[index].push((plan.clone(), facts.clone()));
+        facts
+    }
 }
 
 fn middling_params(positions: &Positions, log_n: u32) -> Result<Params, ScheduleError> {
@@ -91,8 +109,9 @@ mod tests {
     fn errors(built: &Built) -> [f64; 3] {
         let (placed, schedule) = (&built.scheduled.placed, &built.scheduled.schedule);
         let parts = placed.circuit().ids().map(|id| built.scheduled.value(id).parts.clone()).collect();
-        let middling = map_facts(placed, LOG_N, &costs()).unwrap();
-        let [own, middling] = [planned_facts(placed, &parts), middling].map(|facts| {
+        let mut facts = PlanFacts::new(placed);
+        let middling = facts.middling(LOG_N, &costs()).unwrap();
+        let [own, middling] = [facts.planned(&parts), middling].map(|facts| {
             let problem =
                 Problem { placed, facts: &facts, stats: &built.stats, log_n: LOG_N, n_encryptions: 1 };
             assert!(problem.is_kept(schedule), "{} bits asked for", schedule.precision);

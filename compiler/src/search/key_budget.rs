@@ -26,13 +26,21 @@ pub(super) fn plans(
     budget: u64,
 ) -> Vec<PlannedParts> {
     let work = Work::new(problem, &schedule.chain, prices.costs, prices.menus);
-    let at_price = |price: f64| PlanSet::new(problem, &work, schedule, prices, price);
-    let mut sets = vec![at_price(PRICES[0])];
-    if !sets[0].fits_with_plaintexts(budget) {
-        sets.extend(PRICES[1..].iter().map(|&price| at_price(price)));
-        sets.sort_by(|a, b| a.rank(budget).total_cmp(&b.rank(budget)));
-        sets.dedup_by(|a, b| a.plans().eq(b.plans()));
+    let at_price = |price: f64| work.planned(&schedule.params, prices.costs.key_byte_s * price);
+    let mut known: Vec<Vec<usize>> = Vec::new();
+    let mut sets: Vec<PlanSet<'_>> = Vec::new();
+    for price in PRICES {
+        let (bill, choices) = at_price(price);
+        // Another price may make the same plans best.
+        if !known.contains(&choices) {
+            sets.push(PlanSet::new(problem, schedule, prices, bill, &choices));
+            known.push(choices);
+        }
+        if sets[0].fits_with_plaintexts(budget) {
+            break;
+        }
     }
+    sets.sort_by(|a, b| a.rank(budget).total_cmp(&b.rank(budget)));
     sets.into_iter().map(|set| set.parts).collect()
 }
 
@@ -58,7 +66,7 @@ pub(super) fn check(program: &CheckedProgram, budget: u64) -> Result<(), BuildEr
     Err(BuildError::Memory { keys, working, budget, layer, layer_bytes })
 }
 
-/// Plans for every map at one price of a key, and what they take.
+/// A plan for every map, and what they take.
 struct PlanSet<'a> {
     schedule: &'a Schedule,
     prices: Prices<'a>,
@@ -72,12 +80,11 @@ struct PlanSet<'a> {
 impl<'a> PlanSet<'a> {
     fn new(
         problem: &Problem<'_>,
-        work: &Work<'_>,
         schedule: &'a Schedule,
         prices: Prices<'a>,
-        price: f64,
+        bill: Bill,
+        choices: &[usize],
     ) -> Self {
-        let (bill, choices) = work.planned(&schedule.params, prices.costs.key_byte_s * price);
         let mut set = Self {
             schedule,
             prices,
@@ -89,7 +96,7 @@ impl<'a> PlanSet<'a> {
         };
         let placed = problem.placed;
         let menus = prices.menus.maps.iter().zip(choices);
-        let mut plans = menus.map(|(menu, choice)| menu.choices[choice].plan.clone());
+        let mut plans = menus.map(|(menu, &choice)| menu.choices[choice].plan.clone());
         for id in placed.circuit().ids() {
             let level = schedule.chain.level(placed.timed.time(id).working);
             let parts = placed.value(id).parts.iter().map(|part| match part {
@@ -116,13 +123,6 @@ impl<'a> PlanSet<'a> {
         let step = self.prices.costs.at(params, level);
         self.encode_seconds += step.encode(plaintexts.count, plaintexts.period);
         PlannedMap { map: Arc::clone(map), plan }
-    }
-
-    fn plans(&self) -> impl Iterator<Item = &Plan> {
-        self.parts.iter().flatten().filter_map(|part| match part {
-            Part::Map(planned) => Some(&planned.plan),
-            Part::Scalar { .. } | Part::Plain { .. } => None,
-        })
     }
 
     fn key_bytes(&self) -> u64 {

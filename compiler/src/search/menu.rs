@@ -5,6 +5,7 @@
 //! gets by with keys that others have, so there are also plans in view of the keys of maps that come often.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use fhe_bytecode::{Level, Pairing, Plan, PlanCounts, Rotation, plan};
 
@@ -24,7 +25,7 @@ pub(super) struct Menus {
 pub(super) struct Menu {
     /// The level that it is evaluated at.
     pub(super) level: Level,
-    pub(super) choices: Vec<Choice>,
+    pub(super) choices: Rc<[Choice]>,
     /// Whether a conjugation takes its sums apart.
     pub(super) is_paired: bool,
     /// Maps with the same number have plans with the same keys.
@@ -41,36 +42,71 @@ pub(super) struct Choice {
 
 impl Menus {
     pub(super) fn new(placed: &Placed) -> Self {
-        let maps: Vec<&PlacedMap> = placed.maps().map(|(_, map)| map).collect();
+        // The blocks of a network repeat, so that most maps have the diagonals of another one.
+        let mut kinds: Vec<Kind<'_>> = Vec::new();
+        let mut of_map = Vec::new();
+        for (_, map) in placed.maps() {
+            let own = Kind { map, is_shared: map.diagonals.is_shared(), n_maps: 1 };
+            match kinds.iter().position(|kind| kind.has_steps_of(&own)) {
+                Some(kind) => {
+                    kinds[kind].n_maps += 1;
+                    of_map.push(kind);
+                }
+                None => {
+                    of_map.push(kinds.len());
+                    kinds.push(own);
+                }
+            }
+        }
         let mut plans: Vec<Vec<Plan>> =
-            maps.iter().map(|map| plan::menu(&map.diagonals, &BTreeSet::new())).collect();
-        let often = often(&maps, &plans);
-        for (map, own) in maps.iter().zip(&mut plans) {
+            kinds.iter().map(|kind| plan::menu(&kind.map.diagonals, &BTreeSet::new())).collect();
+        let often = often(&kinds, &plans);
+        for (kind, own) in kinds.iter().zip(&mut plans) {
             for known in &often {
-                sharing(map, own, known);
+                sharing(kind.map, own, known);
             }
         }
         let mut rotations: BTreeMap<Rotation, usize> = BTreeMap::new();
-        let mut kinds: BTreeMap<Vec<Vec<usize>>, usize> = BTreeMap::new();
-        let menus = placed.maps().zip(plans).map(|((id, map), plans)| {
-            let choices = plans.into_iter().map(|plan| Choice::new(map, plan, &mut rotations));
+        let mut by_keys: BTreeMap<Vec<Vec<usize>>, usize> = BTreeMap::new();
+        let choices = kinds.iter().zip(plans).map(|(kind, plans)| {
+            let choices = plans.into_iter().map(|plan| Choice::new(kind.map, plan, &mut rotations));
             let choices: Vec<Choice> = choices.collect();
-            let next = kinds.len();
-            let kind =
-                *kinds.entry(choices.iter().map(|choice| choice.keys.clone()).collect()).or_insert(next);
+            let next = by_keys.len();
+            let keys = choices.iter().map(|choice| choice.keys.clone()).collect();
+            (Rc::from(choices), *by_keys.entry(keys).or_insert(next))
+        });
+        let choices: Vec<(Rc<[Choice]>, usize)> = choices.collect();
+        let menus = placed.maps().zip(of_map).map(|((id, map), of)| {
+            let (choices, kind) = &choices[of];
             // A level is a rung of the chain.
             let level = Level(placed.timed.time(id).working.0);
-            Menu { level, choices, is_paired: map.diagonals.pairing() != Pairing::None, kind }
+            let is_paired = map.diagonals.pairing() != Pairing::None;
+            Menu { level, choices: Rc::clone(choices), is_paired, kind: *kind }
         });
         Self { maps: menus.collect(), n_rotations: rotations.len() }
     }
 }
 
+/// Maps whose plans have the same steps.
+struct Kind<'a> {
+    /// The first of them.
+    map: &'a PlacedMap,
+    /// Whether it shares plaintexts. How often one serves depends on weights, so such a map is like no other.
+    is_shared: bool,
+    n_maps: usize,
+}
+
+impl Kind<'_> {
+    fn has_steps_of(&self, other: &Self) -> bool {
+        !self.is_shared && !other.is_shared && self.map.diagonals.is_like(&other.map.diagonals)
+    }
+}
+
 /// The keys of maps of which there are several: of the plan with the fewest steps, and of that with the fewest keys.
-fn often(maps: &[&PlacedMap], plans: &[Vec<Plan>]) -> Vec<BTreeSet<Rotation>> {
+fn often(kinds: &[Kind<'_>], plans: &[Vec<Plan>]) -> Vec<BTreeSet<Rotation>> {
     let keys = |map: &PlacedMap, plan: &Plan| plan.rotations(&map.diagonals);
     let mut sets: BTreeMap<Vec<Rotation>, usize> = BTreeMap::new();
-    for (map, plans) in maps.iter().zip(plans) {
+    for (Kind { map, n_maps, .. }, plans) in kinds.iter().zip(plans) {
         let steps = |plan: &&Plan| {
             let counts = plan.expand(&map.diagonals).map(|plan| plan.counts()).unwrap_or_default();
             counts.babies + GIANT * counts.giants
@@ -78,7 +114,7 @@ fn often(maps: &[&PlacedMap], plans: &[Vec<Plan>]) -> Vec<BTreeSet<Rotation>> {
         let fastest = plans.iter().min_by_key(steps).map(|plan| keys(map, plan));
         let fewest = plans.iter().map(|plan| keys(map, plan)).min_by_key(Vec::len);
         let own: BTreeSet<Vec<Rotation>> = fastest.into_iter().chain(fewest).collect();
-        own.into_iter().for_each(|keys| *sets.entry(keys).or_default() += 1);
+        own.into_iter().for_each(|keys| *sets.entry(keys).or_default() += n_maps);
     }
     sets.into_iter().filter(|(_, count)| *count > 1).map(|(keys, _)| keys.into_iter().collect()).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fhe_bytecode::params::security_cap;
 use fhe_bytecode::{Layout, Packing};
 
-use super::facts::{map_facts, planned_facts};
+use super::facts::PlanFacts;
 use super::given::ParamsChoice;
 use super::key_budget;
 use super::key_switching::{self, Prices, Request, ScheduleError};
@@ -158,7 +158,8 @@ impl Front<'_> {
         let layouts = layout::assign(timed.circuit(), packing, 1 << (log_n - 1))?;
         let placed = self.placed(timed, layouts)?;
         placed.judge()?;
-        let mut facts = map_facts(&placed, log_n, &options.costs)?;
+        let mut plan_facts = PlanFacts::new(&placed);
+        let mut facts = plan_facts.middling(log_n, &options.costs)?;
         let menus = Menus::new(&placed);
         let prices = Prices { costs: &options.costs, menus: &menus };
         for repeat in 0.. {
@@ -166,7 +167,7 @@ impl Front<'_> {
             let of_facts = Problem { placed: &placed, facts: &facts, stats, log_n, n_encryptions };
             let schedule = self.searched(of_facts, prices)?;
             let plans = key_budget::plans(&of_facts, &schedule, prices, options.memory);
-            let of_plans: Vec<_> = plans.iter().map(|parts| planned_facts(&placed, parts)).collect();
+            let of_plans: Vec<_> = plans.iter().map(|parts| plan_facts.planned(parts)).collect();
             let rejudged = |facts: &Vec<_>| Problem { facts, ..of_facts }.rejudged(&schedule, &options.costs);
             let judged: Vec<Schedule> = of_plans.iter().map(rejudged).collect();
             let is_free = options.params == ParamsChoice::Search;

@@ -25,22 +25,22 @@ const MAX_SEGMENTS: usize = 4;
 const SMALLER: u32 = 2;
 
 /// Which rings a build may use below the first levels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RingChoice {
-    /// Smaller ones for lower levels, where bound and slots allow it and it is faster
+    /// Smaller ones for lower levels, where bound and slots allow it and it is faster.
     #[default]
     Smaller,
-    /// One for all levels
+    /// One for all levels.
     One,
 }
 
 /// What key switching a build may use for lower levels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpecialChoice {
-    /// Special primes and digits of their own, where it is faster
+    /// Special primes and digits of their own, where it is faster.
     #[default]
     ByLevel,
-    /// The same special primes and towers per digit for all levels
+    /// The same special primes and towers per digit for all levels.
     Fixed,
 }
 

@@ -13,6 +13,11 @@ pub trait Inputs: Sync {
     /// One of them, as the model takes it: in (channel, y, x) order, normalized.
     fn input(&self, index: usize) -> Vec<f64>;
 
+    /// What the model gives for it, if that is known: else the program tells, evaluated without noise.
+    fn results(&self, _index: usize) -> Option<&[f64]> {
+        None
+    }
+
     /// Its true class, if that is known.
     fn class(&self, _index: usize) -> Option<usize> {
         None

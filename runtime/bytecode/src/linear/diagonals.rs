@@ -328,6 +328,17 @@ impl Diagonals {
         2 * self.n_plaintexts() < self.list.len()
     }
 
+    /// Whether another map has diagonals at the same places, whatever is in them.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.list == other.list && self.frame() == other.frame()
+    }
+
+    /// What plans depend on besides the list.
+    fn frame(&self) -> (usize, usize, usize, &[Rotation], usize, Pairing, Option<Rotation>) {
+        let Self { period, input_period, slots, folds, n_outputs, pairing, half, .. } = self;
+        (*slots, *period, *input_period, folds, *n_outputs, *pairing, *half)
+    }
+
     /// How many independent roundings weigh as much on a sum of these diagonals. A plaintext that multiplies t inputs brings
     /// one rounding t times: like t roundings if the inputs are independent, like t² if they are equal. Inputs are
     /// neighbouring pixels and squares, so this takes the mean.
