@@ -130,8 +130,7 @@ impl Prepared {
         }
         timed.judge()?;
         let Measured { probes, all, range } = measured;
-        let stats = Stats::measure(&circuit, probes)
-            .and_then(|stats| stats.widened(&circuit, all, progress));
+        let stats = Stats::measure(&circuit, probes).and_then(|stats| stats.widened(&circuit, all, progress));
         let stats = stats.map_err(|overflow| BuildError::Overflow {
             layer: circuit.value(overflow.value).name.clone(),
             size: overflow.size,

@@ -250,6 +250,10 @@ fn until_classes_survive(
         request.precision.is_none() && options.params == ParamsChoice::Search && survey.calibration.is_real();
     let mut built = prepared.build(options, labels.clone())?;
     let affordable = CLASS_PREMIUM * built.seconds();
+    if is_free {
+        // A ring that is too small for the least precision is too small for more.
+        options.log_n = built.schedule().params.log_n()..=*options.log_n.end();
+    }
     let checked = |built: &Built, until: Until, observer: &mut dyn Observer| {
         observer.stage(Stage::Simulate);
         let headroom = built.schedule().headroom;

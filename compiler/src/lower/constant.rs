@@ -126,4 +126,14 @@ impl Constant {
             _ => t.get(flat),
         }
     }
+
+    /// The same for all positions in order.
+    pub(crate) fn over(&self, member: MemberIdx, shape: Shape) -> Vec<f64> {
+        let t = self.of(member);
+        match t.len() {
+            1 => vec![t.get(0); shape.len()],
+            n if n == shape.c => t.iter().flat_map(|x| std::iter::repeat_n(x, shape.area())).collect(),
+            _ => t.to_f64().into_owned(),
+        }
+    }
 }

@@ -41,14 +41,15 @@ pub fn trace(circuit: &Circuit, inputs: &[&[f64]], member: MemberIdx) -> Trace {
                     match &term.map {
                         Map::Identity => sum.iter_mut().zip(x).for_each(|(y, x)| *y += x),
                         Map::Diagonal(factor) => {
-                            (0..n).for_each(|i| sum[i] += factor.at(member, value.shape, i) * x[i]);
+                            let factors = factor.over(member, value.shape);
+                            sum.iter_mut().zip(factors).zip(x).for_each(|((y, factor), x)| *y += factor * x);
                         }
                         Map::Conv(conv) => conv.apply(member, x, &mut sum),
                     }
                     peak = largest(&sum).max(peak);
                 }
                 if let Some(bias) = &affine.bias {
-                    (0..n).for_each(|i| sum[i] += bias.at(member, value.shape, i));
+                    sum.iter_mut().zip(bias.over(member, value.shape)).for_each(|(y, bias)| *y += bias);
                 }
                 sum
             }
@@ -113,7 +114,11 @@ pub fn gradients(circuit: &Circuit, trace: &Trace, seed: &[f64], member: MemberI
                     match &term.map {
                         Map::Identity => to.iter_mut().zip(&grad).for_each(|(x, g)| *x += g),
                         Map::Diagonal(factor) => {
-                            (0..to.len()).for_each(|i| to[i] += factor.at(member, value.shape, i) * grad[i]);
+                            let factors = factor.over(member, value.shape);
+                            to.iter_mut()
+                                .zip(factors)
+                                .zip(&grad)
+                                .for_each(|((x, factor), g)| *x += factor * g);
                         }
                         Map::Conv(conv) => conv.apply_transposed(member, &grad, to),
                     }

@@ -44,8 +44,8 @@ impl Seen {
 }
 
 impl Stats {
-    /// The same with the results and the largest numbers of all inputs, and with what an error does where these lead furthest. Gains and
-    /// energies are means, for which few inputs do; a maximum needs every one.
+    /// The same with the results and the largest numbers of all inputs, and with what an error does where these lead furthest.
+    /// Gains and energies are means, for which few inputs do; a maximum needs every one.
     ///
     /// # Errors
     /// When the numbers of a value grow beyond all bounds for some input.

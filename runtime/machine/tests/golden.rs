@@ -2,8 +2,8 @@
 //! of that day.
 //!
 //! `tests/golden/files-vN` belongs to the program `tests/golden/vN.fhebc`, `files-pool` to `pool.fhebc`, whose levels are sets of
-//! towers, and `files-rings` to `rings.fhebc`, whose lower levels have a smaller ring. Files of older versions are never written
-//! again, and neither is `pool.fhebc`, a program of version 3.
+//! towers, and `files-rings` to `rings.fhebc` with its interface `rings.fhei`, whose lower levels have a smaller ring. Files of
+//! older versions are never written again, and neither is `pool.fhebc`, a program of version 3.
 
 #[path = "common/toy.rs"]
 #[allow(dead_code, reason = "other tests compare with what it computes")]
@@ -12,7 +12,7 @@ mod toy;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, encode};
+use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, encode, encode_interface, read_interface};
 use fhe_bytecode::params::primes::ntt_primes_below;
 use fhe_bytecode::{CheckedProgram, Level, Packing, Pairing, Pool, SegmentSpec, TowerIdx, required_keys};
 use fhe_ckks::{
@@ -98,8 +98,11 @@ fn golden_program_of_a_pool_is_what_it_was() {
 }
 
 #[test]
-fn golden_program_of_two_rings_has_its_bytes() {
-    assert_eq!(read("rings.fhebc"), encode(&ringed()));
+fn golden_program_and_interface_of_two_rings_have_their_bytes() {
+    let (program, interface) = (ringed(), read("rings.fhei"));
+    assert_eq!(read("rings.fhebc"), encode(&program));
+    assert_eq!(interface, encode_interface(&program.interface()));
+    assert_eq!(read_interface(&interface[..], DEFAULT_LIMIT).unwrap(), program.interface());
 }
 
 fn tensor(program: &CheckedProgram, sample: usize) -> Vec<f64> {
@@ -128,6 +131,7 @@ fn few_keys(context: &Context) -> KeyRequest {
 fn write_files() {
     assert!(std::env::var_os("FHEC_WRITE_GOLDEN").is_some());
     std::fs::write(path("rings.fhebc"), encode(&ringed())).unwrap();
+    std::fs::write(path("rings.fhei"), encode_interface(&ringed().interface())).unwrap();
     write(&Golden::new("rings", VERSION));
 }
 

@@ -111,9 +111,13 @@ fn meaning(arg: &Arg) -> String {
     text
 }
 
-/// A remark inside a sentence.
+/// A remark inside a sentence; an abbreviation keeps its capitals.
 fn lower(text: &str) -> String {
-    let mut chars = text.trim_end_matches('.').chars();
+    let text = text.trim_end_matches('.');
+    if text.chars().take(2).all(char::is_uppercase) {
+        return text.to_owned();
+    }
+    let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_lowercase().collect::<String>()).unwrap_or_default();
     first + chars.as_str()
 }
