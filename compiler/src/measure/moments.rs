@@ -18,9 +18,17 @@ pub struct Moments {
     pub energy: Vec<f64>,
     /// For every summand the sums over its rows, each times what noise in its number does to a result.
     rows: BTreeMap<Key, Row>,
+    /// For every summand the squared weights of a row, whatever results depend on.
+    weights: BTreeMap<Key, f64>,
 }
 
 impl Moments {
+    /// The mean squared weights of the rows of a summand: what noise in its source becomes.
+    #[must_use]
+    pub fn weights(&self, value: ValueId, source: ValueId, in_place: bool) -> f64 {
+        self.weights.get(&(value, source, in_place)).copied().unwrap_or(0.0)
+    }
+
     /// The row that a result depends on: the mean over those of a summand, weighted by what noise in them does to the
     /// result. Nothing where no noise does anything.
     #[must_use]
@@ -45,7 +53,8 @@ impl Moments {
             let sum = rows.entry(key).or_default();
             *sum = added(*sum, row);
         }
-        Self { gain: grads.iter().map(squares).collect(), energy: energies(trace), rows }
+        let (gain, energy) = (grads.iter().map(squares).collect(), energies(trace));
+        Self { gain, energy, rows, weights: read.weights() }
     }
 
     /// The mean of some moments of one circuit.

@@ -1,5 +1,7 @@
 //! What every number of a sum is computed from: the rows of its maps, which noise in a map depends on.
 
+use std::collections::BTreeMap;
+
 use fhe_bytecode::noise::Row;
 use fhec_ir::MemberIdx;
 
@@ -54,6 +56,15 @@ impl Rows {
         Self { terms }
     }
 
+    /// The squared weights of every summand, the mean over its rows.
+    pub(super) fn weights(&self) -> BTreeMap<Key, f64> {
+        let mut means = BTreeMap::new();
+        for TermRows { key, weights, .. } in &self.terms {
+            *means.entry(*key).or_default() += weights.iter().sum::<f64>() / weights.len().max(1) as f64;
+        }
+        means
+    }
+
     /// The rows of an evaluation.
     pub(super) fn read(&self, circuit: &Circuit, trace: &Trace, member: MemberIdx) -> ReadRows<'_> {
         let squares = |rows: &TermRows| {
@@ -76,6 +87,11 @@ fn term(circuit: &Circuit, value: ValueId, index: usize) -> &Term {
 }
 
 impl ReadRows<'_> {
+    /// As of all rows.
+    pub(super) fn weights(&self) -> BTreeMap<Key, f64> {
+        self.rows.weights()
+    }
+
     /// The sums over the rows of every summand, each row times the square of the gradient there.
     pub(super) fn acting(&self, grads: &[Vec<f64>]) -> impl Iterator<Item = (Key, Row)> {
         let sum = |(rows, squares): (&TermRows, &Vec<f64>)| {

@@ -152,7 +152,7 @@ pub fn contributions(
     n_encryptions: usize,
 ) -> Vec<Contribution> {
     let (circuit, timed) = (placed.circuit(), &placed.timed);
-    let sizes = sizes(circuit, &moments.energy);
+    let sizes = sizes(circuit, moments);
     let mut sum = Sum { moments, sizes, leaks: leaks(placed, facts, moments, copies), all: Vec::new() };
     let level = |rung: Rung| levels[rung.index()];
     for id in circuit.ids() {
@@ -256,27 +256,37 @@ impl Sum<'_> {
 }
 
 /// The mean square that noise in every value is measured against: its own, or that of a larger sum it is added to. A small
-/// summand may be noisy; only what is squared must not be, or noise no longer acts linearly.
-fn sizes(circuit: &Circuit, energy: &[f64]) -> Vec<f64> {
+/// summand may be noisy; only what is squared must not be, or noise no longer acts linearly. So noise is also measured against
+/// the factors of products that it is carried to: a sum may cancel what is large in its operands, but not their noise.
+fn sizes(circuit: &Circuit, moments: &Moments) -> Vec<f64> {
+    let energy = &moments.energy;
     let mut sizes: Vec<f64> = vec![f64::INFINITY; circuit.values.len()];
+    // Of the factors that noise is carried to, over what it has become there.
+    let mut carried = sizes.clone();
+    let lower = |of: &mut [f64], id: ValueId, to: f64| of[id.index()] = to.min(of[id.index()]);
     for id in circuit.ids().rev() {
         let own = sizes[id.index()];
         let own = if own.is_finite() { own.max(energy[id.index()]) } else { energy[id.index()] };
+        let (own, carried_on) = (own.min(carried[id.index()]), carried[id.index()]);
         sizes[id.index()] = own;
-        let mut lower = |source: ValueId, to: f64| sizes[source.index()] = to.min(sizes[source.index()]);
         match &circuit.value(id).op {
             CircuitOp::Input => {}
             CircuitOp::Affine(affine) => {
                 for term in &affine.terms {
                     let is_same = matches!(term.map, Map::Identity);
-                    lower(term.source, if is_same { own } else { energy[term.source.index()] });
+                    lower(&mut sizes, term.source, if is_same { own } else { energy[term.source.index()] });
+                    let weights = moments.weights(id, term.source, !matches!(term.map, Map::Conv(_)));
+                    if weights > 0.0 {
+                        lower(&mut carried, term.source, carried_on / weights);
+                    }
                 }
             }
-            CircuitOp::Product([a, b]) if a == b => lower(*a, energy[a.index()]),
             CircuitOp::Product([a, b]) => {
                 for (factor, other) in [(*a, *b), (*b, *a)] {
                     let other = energy[other.index()];
-                    lower(factor, if other > 0.0 { own / other } else { energy[factor.index()] });
+                    let size = if a != b && other > 0.0 { own / other } else { energy[factor.index()] };
+                    lower(&mut sizes, factor, size);
+                    lower(&mut carried, factor, if other > 0.0 { size.min(carried_on / other) } else { size });
                 }
             }
         }
