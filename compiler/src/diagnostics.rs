@@ -104,6 +104,10 @@ impl Words for Diagnostic {
             CompileError::NoValue(_) => {
                 about(Kind::Cannot, "change the layer, such as by a limit from below, and train again")
             }
+            CompileError::Drowned { .. } => about(
+                Kind::Cannot,
+                "ask for more `--precision` or a larger ring (`--log-n`); where you gave neither, use fewer activations or such of a lower degree",
+            ),
             CompileError::Pass(error) => Self::pass(model, error),
             CompileError::Verify(_) | CompileError::Simulation(_) => Self::bug(format!("{model}: {error}")),
             CompileError::Build(build) => match build {

@@ -220,6 +220,11 @@ impl Built {
         &self.scheduled.schedule
     }
 
+    /// The largest error that the program states.
+    pub(crate) fn bound(&self) -> f64 {
+        self.program.spec().prediction.max_abs_error
+    }
+
     /// Predicted seconds on one core, plaintexts cached.
     pub(crate) fn seconds(&self) -> f64 {
         self.program.spec().prediction.seconds

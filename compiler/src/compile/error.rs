@@ -85,6 +85,18 @@ pub enum CompileError {
     /// A function has no value where it is used.
     #[error(transparent)]
     NoValue(#[from] NoValue),
+    /// Noise is as large as the scores.
+    #[error(
+        "noise of encryption leaves nothing of the scores: simulated errors are up to {error:.1e} where scores are up to {score:.1e}; it is largest at layer {layer}"
+    )]
+    Drowned {
+        /// The layer whose result has the least precision.
+        layer: String,
+        /// The largest error of a score in simulation.
+        error: f64,
+        /// The largest score.
+        score: f64,
+    },
     /// A pass failed: a bug.
     #[error(transparent)]
     Pass(#[from] PassError),
@@ -135,6 +147,7 @@ impl CompileError {
             | Self::ApproximateEnsemble
             | Self::ApproximateBlindly
             | Self::NoValue(_)
+            | Self::Drowned { .. }
             | Self::Calibration { .. }
             | Self::NoCalibration => false,
         }
@@ -163,6 +176,7 @@ impl CompileError {
             Self::ApproximateEnsemble => "approximate-ensemble",
             Self::ApproximateBlindly => "approximate-blindly",
             Self::NoValue(_) => "no-value",
+            Self::Drowned { .. } => "drowned",
             Self::Pass(_) => "pass-bug",
             Self::Verify(_) => "graph-bug",
             Self::Simulation(_) => "simulation-bug",

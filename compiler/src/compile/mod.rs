@@ -2,13 +2,15 @@
 //!
 //! Models are read and joined, clustered if asked for, calibrated, optimized, lowered, placed, scheduled and emitted; the
 //! checked program is then evaluated in the clear on the calibration inputs with the noise that encryption will add, and
-//! where nobody fixed a precision it is raised until the classes survive. Commands, tests, sweeps and fuzzers come in here.
+//! where nobody fixed a precision it is raised until errors are as predicted and classes survive. Commands, tests, sweeps and
+//! fuzzers come in here.
 
 mod calibration;
 mod error;
 mod labels;
 mod like;
 mod observer;
+mod precision;
 mod rehearsal;
 mod request;
 mod rounding;
@@ -32,17 +34,14 @@ use self::calibration::{CalibrationSet, check_sizes, range_inputs};
 use self::survey::Survey;
 use crate::approximate::{Approximation, approximate};
 use crate::cluster::{Clustering, Order, cluster_model};
-use crate::emit::Labels;
 use crate::import::{Fitted, Functions, ImportOptions, Imported, Note};
-use crate::pipeline::{BuildError, BuildOptions, Built, Measured, ParamsChoice, Prepared};
-use crate::simulate::{Inputs as _, Until};
+use crate::pipeline::{BuildError, BuildOptions, Built, Measured, Prepared};
+use crate::simulate::Inputs as _;
 
 /// Precision where none is asked for: the least, and what is tried first.
 const PRECISION: RangeInclusive<f64> = 6.0..=9.0;
 /// Smallest ring degree that is tried where rings may protect nothing, as log2.
 const TOY_LOG_N: u32 = 11;
-/// How much more time than the first program one may take whose noise changes fewer classes.
-const CLASS_PREMIUM: f64 = 1.1;
 
 /// A checked program, the stages it came from, and what is known about it.
 #[derive(Clone, Debug)]
@@ -138,7 +137,7 @@ fn compile_one(
     observer.lowered(prepared.circuit());
     observer.stage(Stage::Schedule { precision: None });
     let survey = Survey::new(&calibration, prepared.results(), &classes);
-    let built = until_classes_survive(request, &mut options, &prepared, &labels, &survey, observer);
+    let built = precision::until_kept(request, &mut options, &prepared, &labels, &survey, observer);
     let (mut built, check) = match request.like {
         Some(_) => built.map_err(like::explained)?,
         None => built?,
@@ -233,49 +232,6 @@ fn ring_degrees(request: &Request) -> Result<RangeInclusive<u32>, CompileError> 
         (Some(range), _) => Err(CompileError::Toy { log_n: *range.start() }),
         (None, true) => Ok(TOY_LOG_N..=*LOG_N_RANGE.end()),
         (None, false) => Ok(LOG_N_RANGE),
-    }
-}
-
-/// The first program, or where nobody fixed its precision the first whose noise leaves every class of the calibration
-/// inputs as it is; the most precise one that costs little more if none does.
-fn until_classes_survive(
-    request: &Request,
-    options: &mut BuildOptions,
-    prepared: &Prepared,
-    labels: &Labels,
-    survey: &Survey<'_>,
-    observer: &mut dyn Observer,
-) -> Result<(Built, SelfCheck), CompileError> {
-    let is_free =
-        request.precision.is_none() && options.params == ParamsChoice::Search && survey.calibration.is_real();
-    let mut built = prepared.build(options, labels.clone())?;
-    let affordable = CLASS_PREMIUM * built.seconds();
-    if is_free {
-        // A ring that is too small for the least precision is too small for more.
-        options.log_n = built.schedule().params.log_n()..=*options.log_n.end();
-    }
-    let checked = |built: &Built, until: Until, observer: &mut dyn Observer| {
-        observer.stage(Stage::Simulate);
-        let headroom = built.schedule().headroom;
-        survey.run(&built.program, headroom, until, &mut |done, of| observer.fraction(done, of))
-    };
-    loop {
-        let until = if is_free { Until::Change } else { Until::End };
-        let check = checked(&built, until, observer)?;
-        if !is_free || check.summary.changed_classes == 0 {
-            return Ok((built, check));
-        }
-        let more = built.schedule().precision + 1.0;
-        options.precision = more..=more;
-        observer.stage(Stage::Schedule { precision: Some(more) });
-        match prepared.build(options, labels.clone()) {
-            Ok(better) if better.seconds() <= affordable => built = better,
-            Err(error) if !error.is_schedule() => return Err(error.into()),
-            Ok(_) | Err(_) => {
-                let check = checked(&built, Until::End, observer)?;
-                return Ok((built, check));
-            }
-        }
     }
 }
 

@@ -15,6 +15,10 @@ use crate::simulate::{Inputs, Summary, Until, summarize_until};
 const NOISE_SEED: u64 = 1;
 /// Inputs that are simulated whatever their lead.
 const SPREAD: usize = 256;
+/// Evaluations with noise, where inputs are few.
+const EVALUATIONS: usize = 64;
+/// Slots with noise that more evaluations than inputs may have.
+const NOISY_SLOTS: usize = 10_000_000;
 /// Error bounds by which a class has to be ahead to be safe: the difference of two errors has 1.4 times the deviation of one, so
 /// this is more than six of its own.
 const SAFE_LEAD: f64 = 1.5;
@@ -59,7 +63,8 @@ impl<'a> Survey<'a> {
     ) -> Result<SelfCheck, InputError> {
         let bound = program.spec().prediction.max_abs_error;
         let chosen = Chosen { of: self, indices: self.chosen(bound, headroom) };
-        let summary = summarize_until(program, &chosen, NOISE_SEED, until, progress)?;
+        let noise = (NOISE_SEED, draws(program, chosen.len()));
+        let summary = summarize_until(program, &chosen, noise, until, progress)?;
         let (is_real, inputs) = (self.calibration.is_real(), self.calibration.len());
         let is_close = |lead: &&f64| **lead < 2.0 * bound;
         let undecided = self.leads.iter().filter(is_close).count();
@@ -79,6 +84,13 @@ impl<'a> Survey<'a> {
         all.sort_by(|&a, &b| self.leads[a].total_cmp(&self.leads[b]));
         all
     }
+}
+
+/// How often noise is drawn for each of so many inputs.
+fn draws(program: &CheckedProgram, n_inputs: usize) -> usize {
+    let results = program.steps().filter_map(|step| step.op().dst().map(|dst| dst.len())).sum::<usize>();
+    let affordable = NOISY_SLOTS / (results * program.params().slots() * n_inputs).max(1);
+    EVALUATIONS.div_ceil(n_inputs.max(1)).min(affordable).max(1)
 }
 
 /// Some of the inputs.

@@ -14,6 +14,6 @@ mod wrap;
 pub use inputs::Inputs;
 pub use noise::InstructionNoise;
 pub use run::{
-    Fullest, LayerLoss, SampleResult, Simulation, Summary, Until, disturbed, simulate, summarize,
-    summarize_until,
+    Fullest, LayerLoss, SampleResult, Simulation, Summary, Until, disturbed, noisiest_layer, simulate,
+    summarize, summarize_until,
 };

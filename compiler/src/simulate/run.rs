@@ -120,7 +120,7 @@ pub fn summarize(
     seed: u64,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Summary, InputError> {
-    summarize_until(program, samples, seed, Until::End, progress)
+    summarize_until(program, samples, (seed, 1), Until::End, progress)
 }
 
 /// How far samples are evaluated.
@@ -128,22 +128,22 @@ pub fn summarize(
 pub enum Until {
     /// All of them.
     End,
-    /// Until noise changes the class of one.
-    Change,
+    /// Until noise changes the class of one, or the error of one is beyond the program's bound.
+    Fault,
 }
 
-/// As [`summarize`], perhaps of the first samples only.
+/// As [`summarize`], with noise drawn several times for every sample, and perhaps of the first samples only.
 ///
 /// # Errors
 /// When a sample does not fit the program.
 pub fn summarize_until(
     program: &CheckedProgram,
     samples: &dyn Inputs,
-    seed: u64,
+    (seed, draws): (u64, usize),
     until: Until,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Summary, InputError> {
-    let simulator = Simulator::new(program, samples, seed)?;
+    let simulator = Simulator { draws: draws.max(1), ..Simulator::new(program, samples, seed)? };
     Ok(simulator.summary(&simulator.outcomes(until, progress)?))
 }
 
@@ -154,7 +154,17 @@ pub fn summarize_until(
 pub fn disturbed(program: &CheckedProgram, sample: &[f64], seed: u64) -> Result<Vec<f64>, InputError> {
     let samples = vec![sample.to_vec()];
     let simulator = Simulator::new(program, &samples, seed)?;
-    simulator.clear.run(sample, &mut simulator.hook(0))
+    simulator.clear.run(sample, &mut simulator.hook(0, 0))
+}
+
+/// The layer whose result has the least precision, on some of the samples.
+///
+/// # Errors
+/// When a sample does not fit the program.
+pub fn noisiest_layer(program: &CheckedProgram, samples: &dyn Inputs) -> Result<String, InputError> {
+    let losses = Simulator::new(program, samples, 1)?.layer_losses()?;
+    let noisiest = losses.into_iter().min_by(|a, b| a.bits_left.total_cmp(&b.bits_left));
+    Ok(noisiest.map_or_else(String::new, |layer| layer.name))
 }
 
 struct Simulator<'a> {
@@ -165,6 +175,8 @@ struct Simulator<'a> {
     classes: Classes,
     samples: &'a dyn Inputs,
     seed: u64,
+    /// How often noise is drawn for a sample.
+    draws: usize,
 }
 
 impl<'a> Simulator<'a> {
@@ -174,7 +186,7 @@ impl<'a> Simulator<'a> {
         let sized: Vec<Vec<f64>> = (0..n).map(|i| samples.input(i * samples.len() / n)).collect();
         let noise = InstructionNoise::new(&clear, &sized)?;
         let classes = program.spec().output.classes(program.output_layout().shape());
-        Ok(Self { program, clear, noise, moduli, classes, samples, seed })
+        Ok(Self { program, clear, noise, moduli, classes, samples, seed, draws: 1 })
     }
 
     fn outcomes(
@@ -183,14 +195,16 @@ impl<'a> Simulator<'a> {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Vec<Outcome>, InputError> {
         let of = self.samples.len();
+        let bound = self.program.spec().prediction.max_abs_error;
+        let is_fault = |outcome: &Outcome| !outcome.agrees || outcome.max_error > bound;
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(of);
-        let mut n = if until == Until::Change { FIRST_CHUNK } else { CHUNK };
+        let mut n = if until == Until::Fault { FIRST_CHUNK } else { CHUNK };
         while outcomes.len() < of {
             let chunk = (outcomes.len()..(outcomes.len() + n).min(of)).into_par_iter();
             outcomes.extend(chunk.map(|i| self.outcome(i)).collect::<Result<Vec<_>, _>>()?);
             n = (2 * n).min(CHUNK);
             progress(outcomes.len(), of);
-            if until == Until::Change && outcomes.iter().any(|outcome| !outcome.agrees) {
+            if until == Until::Fault && outcomes.iter().any(is_fault) {
                 break;
             }
         }
@@ -219,7 +233,7 @@ impl<'a> Simulator<'a> {
             fullest: outcomes
                 .iter()
                 .map(|o| o.fullest)
-                .max_by(|a, b| a.part.total_cmp(&b.part))
+                .reduce(wrap::Fullest::worse)
                 .map(|fullest| self.described(fullest)),
         }
     }
@@ -230,14 +244,18 @@ impl<'a> Simulator<'a> {
             Some(results) => results.to_vec(),
             None => self.clear.run(&sample, &mut ())?,
         };
-        let mut hook = self.hook(index);
-        let noisy = self.clear.run(&sample, &mut hook)?;
-        Ok(Outcome::new(&self.classes, &exact, &noisy, self.samples.class(index), hook.fullest))
+        let drawn = |draw: usize| {
+            let mut hook = self.hook(index, draw);
+            let noisy = self.clear.run(&sample, &mut hook)?;
+            Ok(Outcome::new(&self.classes, &exact, &noisy, self.samples.class(index), hook.fullest))
+        };
+        (1..self.draws).try_fold(drawn(0)?, |outcome, draw| Ok(outcome.with(drawn(draw)?, draw)))
     }
 
     /// The noise and the moduli of one sample.
-    fn hook(&self, index: usize) -> Reduce<'_, impl Hook + '_> {
-        self.moduli.hook(self.noise.hook(self.seed.wrapping_add(index as u64)))
+    fn hook(&self, index: usize, draw: usize) -> Reduce<'_, impl Hook + '_> {
+        let stream = (draw as u64) << 32 | index as u64;
+        self.moduli.hook(self.noise.hook(self.seed.wrapping_add(stream)))
     }
 
     fn described(&self, fullest: wrap::Fullest) -> Fullest {
@@ -253,7 +271,7 @@ impl<'a> Simulator<'a> {
             let sample = self.samples.input(index);
             let mut exact = Results { program, inner: (), by_layer: BTreeMap::new() };
             self.clear.run(&sample, &mut exact)?;
-            let mut noisy = Results { program, inner: self.hook(index), by_layer: BTreeMap::new() };
+            let mut noisy = Results { program, inner: self.hook(index, 0), by_layer: BTreeMap::new() };
             self.clear.run(&sample, &mut noisy)?;
             for (layer, values) in &exact.by_layer {
                 let Some(other) = noisy.by_layer.get(layer) else { continue };
@@ -311,10 +329,24 @@ impl Outcome {
             agrees: best == found,
             right: class.map(|c| c == found),
             exact_right: class.map(|c| c == best),
-            max_error: errors().fold(0.0, f64::max),
+            // An error that is no number is the largest of all.
+            max_error: errors().fold(0.0, |m, e| if e.is_nan() { f64::INFINITY } else { m.max(e) }),
             mean_square: errors().map(|e| e * e).sum::<f64>() / exact.len().max(1) as f64,
             peak: exact.iter().fold(0.0, |m: f64, x| m.max(x.abs())),
             fullest,
+        }
+    }
+
+    /// The same after one more draw of the noise: the worst of all counts.
+    fn with(self, other: Self, n_before: usize) -> Self {
+        let n = n_before as f64;
+        Self {
+            agrees: self.agrees && other.agrees,
+            right: self.right.zip(other.right).map(|(a, b)| a && b),
+            max_error: self.max_error.max(other.max_error),
+            mean_square: (n * self.mean_square + other.mean_square) / (n + 1.0),
+            fullest: self.fullest.worse(other.fullest),
+            ..self
         }
     }
 }

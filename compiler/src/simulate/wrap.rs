@@ -62,6 +62,11 @@ impl Fullest {
     pub(super) fn has_wrapped(self) -> bool {
         self.part > 1.0
     }
+
+    /// The one that came closer.
+    pub(super) fn worse(self, other: Self) -> Self {
+        if other.part > self.part { other } else { self }
+    }
 }
 
 /// Reduces every result after another hook has seen it.

@@ -138,6 +138,13 @@ impl CheckedProgram {
         Self { fingerprint: OnceLock::new(), ..self }
     }
 
+    /// The program with an error that no result is expected to exceed of no less than this.
+    #[must_use]
+    pub fn with_bound_of_at_least(self, bound: f64) -> Self {
+        let by = bound - self.spec.prediction.max_abs_error;
+        if by > 0.0 { self.with_wider_bound(by) } else { self }
+    }
+
     /// The program as read from a file with this fingerprint.
     pub(crate) fn with_fingerprint(self, fingerprint: Fingerprint) -> Self {
         Self { fingerprint: OnceLock::from(fingerprint), ..self }

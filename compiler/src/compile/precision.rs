@@ -1,0 +1,104 @@
+//! The precision that a program needs to keep what it promises.
+//!
+//! Schedules predict errors to first order. Where noise meets a steep polynomial, or is as large as what it is added to, errors are
+//! larger; a simulation shows that. So no program states a bound that its own simulation contradicts: one that does is built
+//! again with more precision, states what was seen, or is refused.
+
+use crate::emit::Labels;
+use crate::pipeline::{BuildOptions, Built, ParamsChoice, Prepared};
+use crate::simulate::{Summary, Until, noisiest_layer};
+
+use super::survey::{SelfCheck, Survey};
+use super::{CompileError, Observer, Request, Stage};
+
+/// How much more time than the first program one may take whose noise changes fewer classes.
+const CLASS_PREMIUM: f64 = 1.1;
+/// How many times the largest simulated error a bound is at least.
+const BEYOND_SIMULATED: f64 = 1.5;
+
+/// The first program, or where nobody fixed its precision the first whose errors are as predicted and whose noise leaves every
+/// class of the calibration inputs as it is. Classes and clear bounds are worth a little time, a bound that holds whatever it takes.
+pub(super) fn until_kept(
+    request: &Request,
+    options: &mut BuildOptions,
+    prepared: &Prepared,
+    labels: &Labels,
+    survey: &Survey<'_>,
+    observer: &mut dyn Observer,
+) -> Result<(Built, SelfCheck), CompileError> {
+    let is_free = request.precision.is_none() && options.params == ParamsChoice::Search;
+    let keeps_classes = is_free && survey.calibration.is_real();
+    let mut built = prepared.build(options, labels.clone())?;
+    let affordable = CLASS_PREMIUM * built.seconds();
+    if is_free {
+        // A ring that is too small for the least precision is too small for more.
+        options.log_n = built.schedule().params.log_n()..=*options.log_n.end();
+    }
+    let checked = |built: &Built, until: Until, observer: &mut dyn Observer| {
+        observer.stage(Stage::Simulate);
+        let headroom = built.schedule().headroom;
+        survey.run(&built.program, headroom, until, &mut |done, of| observer.fraction(done, of))
+    };
+    loop {
+        let check = checked(&built, if keeps_classes { Until::Fault } else { Until::End }, observer)?;
+        let (predicted, simulated) = (built.bound(), check.summary.max_abs_error);
+        let is_contradicted = simulated > predicted;
+        let is_changed = keeps_classes && check.summary.changed_classes > 0;
+        if !is_free || !(is_changed || BEYOND_SIMULATED * simulated > predicted) {
+            return honest(built, check, survey);
+        }
+        let more = built.schedule().precision + 1.0;
+        options.precision = more..=more;
+        observer.stage(Stage::Schedule { precision: Some(more) });
+        match prepared.build(options, labels.clone()) {
+            Ok(better) if is_contradicted || better.seconds() <= affordable => built = better,
+            Err(error) if !error.is_schedule() => return Err(error.into()),
+            Ok(_) | Err(_) => {
+                let check = checked(&built, Until::End, observer)?;
+                return honest(built, check, survey);
+            }
+        }
+    }
+}
+
+/// The program with a bound beyond everything that was simulated; none where that leaves nothing of the scores.
+fn honest(
+    built: Built,
+    check: SelfCheck,
+    survey: &Survey<'_>,
+) -> Result<(Built, SelfCheck), CompileError> {
+    let Summary { max_abs_error: error, max_abs_result: score, .. } = check.summary;
+    match stated(built.bound(), error, score) {
+        Some(bound) => {
+            let program = built.program.with_bound_of_at_least(bound);
+            Ok((Built { program, ..built }, check))
+        }
+        None => {
+            let layer = noisiest_layer(&built.program, survey.calibration)?;
+            Err(CompileError::Drowned { layer, error, score })
+        }
+    }
+}
+
+/// The bound that is stated where another one is predicted and errors were simulated for scores up to a size. What is as
+/// imprecise as predicted is what was asked for; beyond that a bound has to leave something of the scores.
+fn stated(predicted: f64, error: f64, score: f64) -> Option<f64> {
+    let bound = predicted.max(BEYOND_SIMULATED * error);
+    (error <= predicted || bound < score).then_some(bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_beyond_what_was_simulated() {
+        assert_eq!(stated(1.0, 0.5, 10.0), Some(1.0));
+        assert_eq!(stated(1.0, 0.8, 10.0), Some(1.5 * 0.8));
+        assert_eq!(stated(1.0, 4.0, 10.0), Some(6.0));
+        assert_eq!(stated(1.0, 8.0, 10.0), None);
+        assert_eq!(stated(1.0, f64::INFINITY, 10.0), None);
+        // Whoever asks for hardly any precision gets that.
+        assert_eq!(stated(20.0, 15.0, 10.0), Some(1.5 * 15.0));
+    }
+}
