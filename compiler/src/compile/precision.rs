@@ -62,11 +62,7 @@ pub(super) fn until_kept(
 }
 
 /// The program with a bound beyond everything that was simulated; none where that leaves nothing of the scores.
-fn honest(
-    built: Built,
-    check: SelfCheck,
-    survey: &Survey<'_>,
-) -> Result<(Built, SelfCheck), CompileError> {
+fn honest(built: Built, check: SelfCheck, survey: &Survey<'_>) -> Result<(Built, SelfCheck), CompileError> {
     let Summary { max_abs_error: error, max_abs_result: score, .. } = check.summary;
     match stated(built.bound(), error, score) {
         Some(bound) => {

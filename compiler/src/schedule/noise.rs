@@ -286,7 +286,8 @@ fn sizes(circuit: &Circuit, moments: &Moments) -> Vec<f64> {
                     let other = energy[other.index()];
                     let size = if a != b && other > 0.0 { own / other } else { energy[factor.index()] };
                     lower(&mut sizes, factor, size);
-                    lower(&mut carried, factor, if other > 0.0 { size.min(carried_on / other) } else { size });
+                    let most = if other > 0.0 { size.min(carried_on / other) } else { size };
+                    lower(&mut carried, factor, most);
                 }
             }
         }
