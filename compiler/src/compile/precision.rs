@@ -1,8 +1,8 @@
 //! The precision that a program needs to keep what it promises.
 //!
-//! Schedules predict errors to first order. Where noise meets a steep polynomial, or is as large as what it is added to, errors are
-//! larger; a simulation shows that. So no program states a bound that its own simulation contradicts: one that does is built
-//! again with more precision, states what was seen, or is refused.
+//! Schedules predict errors to first order. Where noise meets a steep polynomial, or is as large as what it is added to, errors
+//! are larger; a simulation shows that. So no program states a bound that its own simulation contradicts: one that does is
+//! built again with more precision, states what was seen, or is refused.
 
 use crate::emit::Labels;
 use crate::pipeline::{BuildOptions, Built, ParamsChoice, Prepared};
@@ -17,7 +17,8 @@ const CLASS_PREMIUM: f64 = 1.1;
 const BEYOND_SIMULATED: f64 = 1.5;
 
 /// The first program, or where nobody fixed its precision the first whose errors are as predicted and whose noise leaves every
-/// class of the calibration inputs as it is. Classes and clear bounds are worth a little time, a bound that holds whatever it takes.
+/// class of the calibration inputs as it is. Classes and clear bounds are worth a little time, a bound that holds whatever it
+/// takes.
 pub(super) fn until_kept(
     request: &Request,
     options: &mut BuildOptions,

@@ -56,8 +56,8 @@ fn large_numbers_behind_a_concatenation_build() {
     }
 }
 
-/// A convolution cancels most of what it reads and keeps the noise, in front of a polynomial of degree 7: noise was as large as the
-/// values, and errors of up to 1.9 bounds were flagged by nobody.
+/// A convolution cancels most of what it reads and keeps the noise, in front of a polynomial of degree 7: noise was as large as
+/// the values, and errors of up to 1.9 bounds were flagged by nobody.
 #[test]
 #[ignore = "secure rings take seconds; run with cargo xtask slow noise_stays_small_where_values_cancel"]
 fn noise_stays_small_where_values_cancel() {
