@@ -147,3 +147,99 @@ fn one_of_several_inputs_is_no_input() {
     assert!(decode_ciphertexts(&data[..], len, &context, &other).is_err());
     check_damage(&data, |data| decode_ciphertexts(data, data.len() as u64, &context, &part).map(drop));
 }
+
+/// A file with a change of its body and its hash made right.
+fn changed(data: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut body = data[..data.len() - TRAILER as usize].to_vec();
+    change(&mut body);
+    let mut writer = BodyWriter::new(Vec::new());
+    writer.bytes(&body).unwrap();
+    writer.finish().unwrap()
+}
+
+/// Where role, counts, request and names of a file without names are.
+const ROLE_AT: usize = HEADER_LEN + 32;
+const SAMPLES_AT: usize = ROLE_AT + 1;
+const REQUEST_AT: usize = SAMPLES_AT + 8;
+const NAMES_AT: usize = REQUEST_AT + 32;
+
+#[test]
+fn the_front_is_read_without_the_rest() {
+    let context = toy_context();
+    let data = encoded(&context);
+    let front = crate::read_contents(&data[..data.len() / 2], data.len() as u64).unwrap();
+    let names = vec!["one\\u{1b}[1m".to_owned()];
+    let expected = crate::Contents {
+        program: PROGRAM,
+        role: Role::Input,
+        n_samples: 1,
+        n_ciphertexts: 2,
+        request: None,
+        names,
+    };
+    assert_eq!(front, expected);
+    assert_eq!(read_role(&data[..], data.len() as u64).unwrap(), Role::Input);
+    let answered = answer(&context, Fingerprint([9; 32]));
+    let front = crate::read_contents(&answered[..], answered.len() as u64).unwrap();
+    assert_eq!((front.role, front.request), (Role::Result, Some(Fingerprint([9; 32]))));
+    assert_eq!(read_role(&answered[..], answered.len() as u64).unwrap(), Role::Result);
+    assert!(crate::count_evaluation_keys(&data[..], data.len() as u64).is_err());
+    for code in [0, 4] {
+        let data = changed(&data, |body| body[ROLE_AT] = code);
+        let read = read_role(&data[..], data.len() as u64).map_err(|error| error.to_string());
+        assert_eq!(read, Err(format!("is damaged: role is {code}")));
+    }
+    assert_eq!(
+        [Role::Input, Role::Result, Role::Part(1)].map(Role::name),
+        ["encrypted input", "encrypted result", "one of several encrypted inputs"]
+    );
+}
+
+#[test]
+fn inputs_of_version_one_have_no_names() {
+    let context = toy_context();
+    let nameless = Ciphertexts { names: Vec::new(), ..ciphertexts(&context) };
+    let mut data = Vec::new();
+    let request = encode_ciphertexts(&mut data, &context, &expected(), &nameless).unwrap();
+    let old = changed(&data, |body| {
+        body[8..10].copy_from_slice(&1_u16.to_le_bytes());
+        body.drain(REQUEST_AT..NAMES_AT + 4);
+    });
+    let (read, found) = decode_request(&old[..], old.len() as u64, &context, &expected()).unwrap();
+    assert_eq!(read, nameless);
+    assert_ne!(found, request);
+    assert_eq!(found, read_request(&old[..], old.len() as u64, &context, &expected()).unwrap());
+    let front = crate::read_contents(&old[..], old.len() as u64).unwrap();
+    assert_eq!((front.n_samples, front.request, front.names.len()), (1, None, 0));
+}
+
+#[test]
+fn one_wrong_field_is_told_by_its_name() {
+    let context = toy_context();
+    let nameless = Ciphertexts { names: Vec::new(), ..ciphertexts(&context) };
+    let mut data = Vec::new();
+    encode_ciphertexts(&mut data, &context, &expected(), &nameless).unwrap();
+    let message = |change: &dyn Fn(&mut Vec<u8>)| {
+        let data = changed(&data, change);
+        let read = decode_ciphertexts(&data[..], data.len() as u64, &context, &expected());
+        read.err().map_or_else(|| "accepted".to_owned(), |error| error.to_string())
+    };
+    let first = NAMES_AT + 4;
+    assert_eq!(message(&|_| ()), "accepted");
+    assert_eq!(message(&|body| body[REQUEST_AT] = 1), "is damaged: request is given for inputs");
+    assert_eq!(message(&|body| body[NAMES_AT] = 2), "is damaged: number of names is 2");
+    assert_eq!(message(&|body| body[SAMPLES_AT + 4] = 1), "is damaged: number of ciphertexts is 1");
+    assert_eq!(message(&|body| body[first] = 1), "is damaged: level is L1");
+    assert!(message(&|body| body[first + 2 + 6] ^= 0x40).starts_with("is damaged: scale is"));
+    for form in [0, 3] {
+        let wrong = message(&|body| body[first + 10] = form);
+        assert_eq!(wrong, format!("is damaged: form is {form}"));
+    }
+    let more = message(&|body| body.push(0));
+    assert_eq!(more, "has 1 bytes after its end");
+    // Samples of another number of ciphertexts are not written at all.
+    let mut one = nameless.clone();
+    one.samples[0].pop();
+    let refused = encode_ciphertexts(Vec::new(), &context, &expected(), &one).unwrap_err().to_string();
+    assert_eq!(refused, "is damaged: number of ciphertexts is 1");
+}

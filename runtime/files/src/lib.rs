@@ -13,6 +13,8 @@
 mod ciphertexts;
 pub mod codec;
 mod contents;
+#[cfg(test)]
+mod edges_tests;
 mod error;
 mod evaluation_keys;
 mod header;
