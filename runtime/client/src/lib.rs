@@ -20,6 +20,7 @@ mod tail;
 #[cfg(test)]
 #[path = "../../files/src/testing.rs"]
 mod testing;
+mod told;
 
 pub use answer::{Answer, Doubt, DoubtKind, label, largest_value};
 pub use client::{Client, average_members};
@@ -29,3 +30,4 @@ pub use resolution::{DEVIATIONS, Resolution, noise_floor};
 pub use secret_key_file::{decode_secret_key, encode_secret_key, secret_key_len};
 pub use security::insecurity;
 pub use tail::{Content, Named};
+pub use told::{SCORES_WARNING, Told};

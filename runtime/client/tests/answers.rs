@@ -165,3 +165,39 @@ fn a_tail_that_ends_with_the_largest_names_the_class() {
     let found = Answer::new(&voted, &[-1.0, -1.0, -9.0]);
     assert_eq!((found.label.as_str(), found.confidence), ("c", None));
 }
+
+#[test]
+fn without_scores_one_class_and_two_bits_of_doubt_are_told() {
+    let interface = interface(4, |spec| spec.output.range = Some(Interval { low: -1.0, high: 2.0 }));
+    let found = Answer::new(&interface, &[5.0, 1.0, -7.0, 400.0]);
+    let (told, with_scores) = (found.told(false), found.told(true));
+    assert_eq!((told.class, told.confidence, told.scores), (Some((3, "3".to_owned())), Some(1.0), None));
+    let [best, other] = &told.doubts[..] else { panic!("{:?}", told.doubts) };
+    assert!(best.starts_with("the best score may have wrapped around"), "{best}");
+    assert_eq!(other, "another score is outside the calibrated scores [-1, 2]");
+    assert_eq!(with_scores.scores, Some(vec![5.0, 1.0, -7.0, 400.0]));
+    assert_eq!(with_scores.doubts.len(), 3);
+    assert_eq!(with_scores.doubts[1], "score 2 is outside the calibrated scores [-1, 2]");
+}
+
+#[test]
+fn numbers_are_scores_and_classes_are_told() {
+    // A model of one number has no class.
+    let told = answer(&[4.0]).told(false);
+    assert_eq!((told.class, told.scores, told.confidence), (None, None, None));
+    let told = answer(&[4.0]).told(true);
+    assert_eq!((told.class, told.scores), (None, Some(vec![4.0])));
+    // Neither are numbers of several outputs told.
+    let two = interface(5, |spec| spec.output.ports = vec![port("class", 2, 1), port("rest", 2, 3)]);
+    let found = Answer::new(&two, &[9.0, 1.0, 1.5, 30.0, 40.0]);
+    assert_eq!((found.told(false).outputs.len(), found.told(true).outputs.len()), (0, 2));
+    // A class by name is, a list of them is not: it tells something of every score.
+    let best = |inner: u32, n: u32| {
+        let steps = vec![TailStep::ArgMax { length: n / inner, inner }];
+        let tail = Tail { name: "best".to_owned(), port: 0, steps, classes: Vec::new() };
+        let named = interface(n, |spec| spec.output.tails = vec![tail]);
+        Answer::new(&named, &(0..n).map(f64::from).collect::<Vec<_>>())
+    };
+    assert_eq!((best(1, 3).told(false).outputs.len(), best(3, 6).told(false).outputs.len()), (1, 0));
+    assert_eq!(best(3, 6).told(true).outputs.len(), 1);
+}

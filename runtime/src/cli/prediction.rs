@@ -5,7 +5,7 @@
 
 use comfy_table::{CellAlignment, Table};
 use fhe_bytecode::Interface;
-use fhe_client::{Answer, Content, Doubt, DoubtKind, Named, label};
+use fhe_client::{Answer, Content, Doubt, Named, label};
 
 /// What is shown of one answer.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -13,7 +13,7 @@ pub(crate) struct Prediction {
     /// Name of the sample, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The best class, or the best classes with their scores.
+    /// The best class, or the best classes with their scores; nothing for a number that is not asked for.
     pub top: Vec<Class>,
     /// Softmax of the scores in steps of a tenth; nothing for a single score.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub(crate) struct Prediction {
     /// The model's outputs where they are more or other than the scores: a class, and where scores are asked for all there is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<Output>,
-    /// The rounded value of a model that computes a single number.
+    /// The rounded value of a model that computes a single number, where scores are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
 }
@@ -135,26 +135,23 @@ impl Prediction {
         let doubts = match n_top {
             Some(_) => answer.doubts.iter().map(|doubt| doubted(doubt, true)).collect(),
             None => {
-                let best = answer.doubts.iter().find(|doubt| doubt.index == answer.class);
-                let other = answer.doubts.iter().filter(|doubt| doubt.index != answer.class);
-                // What wrapped around is the worse of the two.
-                let other = other.max_by_key(|doubt| matches!(doubt.kind, DoubtKind::MayHaveWrapped(_)));
-                best.map(|doubt| doubted(doubt, true))
-                    .into_iter()
-                    .chain(other.map(|doubt| doubted(doubt, false)))
-                    .collect()
+                let [best, other] = answer.two_doubts();
+                let best = best.map(|doubt| doubted(doubt, true));
+                best.into_iter().chain(other.map(|doubt| doubted(doubt, false))).collect()
             }
         };
+        // A number is a score, and no class stands for it.
+        let n_shown = n_top.unwrap_or(usize::from(!answer.is_number()));
         Self {
             name: None,
-            top: answer.top(n_top.unwrap_or(1)).into_iter().map(class).collect(),
+            top: answer.top(n_shown).into_iter().map(class).collect(),
             confidence: answer.confidence,
             undecided: answer.is_undecided,
             doubts,
             outside_input: None,
             expected: None,
             outputs: answer.outputs.iter().filter_map(|o| Output::new(o, n_top.is_some())).collect(),
-            value: (answer.scores.len() == 1).then(|| single(answer)).flatten(),
+            value: n_top.filter(|_| answer.is_number()).and_then(|_| single(answer)),
         }
     }
 
@@ -166,6 +163,9 @@ impl Prediction {
         let confidence = self.confidence.map_or(String::new(), |part| format!(", confidence {part}"));
         match self.value {
             Some(value) => lines.push(format!("{name}{value}")),
+            None if self.top.is_empty() => {
+                lines.push(format!("{name}a number, which --scores shows rounded"))
+            }
             None => lines.push(format!("{name}{best}{confidence}")),
         }
         lines.extend(self.outputs.iter().map(Output::text));
@@ -204,13 +204,11 @@ impl Prediction {
     }
 }
 
-/// What a model with a single score computes: the number that a client makes of it, or the score itself; nothing if
-/// that is a class.
+/// What a model of a single number computes: the number that a client makes of its score, or the score itself.
 fn single(answer: &Answer) -> Option<f64> {
     match answer.outputs.first().map(|output| &output.content) {
-        None => answer.scores.first().copied(),
         Some(Content::Numbers { values, .. }) => values.first().copied(),
-        Some(Content::Classes { .. }) => None,
+        None | Some(Content::Classes { .. }) => answer.scores.first().copied(),
     }
 }
 
@@ -249,6 +247,7 @@ fn in_words(doubts: &[Doubted]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use fhe_bytecode::Interval;
+    use fhe_client::DoubtKind;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fhe_bytecode::Interface;
-use fhe_client::{Answer, Outside, Resolution, label};
+use fhe_client::{Answer, Outside, Resolution, SCORES_WARNING, label};
 use fhe_host::{Content, Text};
 
 use super::args::{ResultFormat, ShowArgs};
@@ -12,10 +12,6 @@ use super::prediction::{Prediction, to_npy};
 use super::rows;
 use super::{complain, print};
 use crate::store::{check_target, write_atomically};
-
-/// What machine formats with scores carry along.
-const SCORES_WARNING: &str =
-    "scores are decrypted values: sent back to the server, they give the secret key away (docs/security.md)";
 
 /// Refuses a combination of options before any work is done.
 pub(crate) fn check_args(args: &ShowArgs) -> Result<(), CliError> {
@@ -58,9 +54,7 @@ pub(crate) fn show(interface: &Interface, all: &[Shown<'_>], args: &ShowArgs) ->
         );
     }
     let predictions = predictions(interface, all, args.scores.then_some(args.top));
-    // A model of a single number has nothing else to show.
-    let has_scores = args.scores || predictions.iter().any(|prediction| prediction.value.is_some());
-    if has_scores && !args.raw && args.format() == ResultFormat::Csv {
+    if args.scores && !args.raw && args.format() == ResultFormat::Csv {
         // Rows have no place for it.
         complain(&format!("warning: {SCORES_WARNING}"));
     }
@@ -78,7 +72,7 @@ pub(crate) fn show(interface: &Interface, all: &[Shown<'_>], args: &ShowArgs) ->
         (ResultFormat::Text, true) => {
             all.iter().map(|shown| raw_text(shown.raw)).collect::<Vec<_>>().join("\n")
         }
-        (ResultFormat::Json, false) if !has_scores => {
+        (ResultFormat::Json, false) if !args.scores => {
             pretty(&serde_json::json!({ "predictions": predictions }))
         }
         (ResultFormat::Json, false) => pretty(&serde_json::json!({
