@@ -3,12 +3,14 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use fhe_bytecode::codec::{DEFAULT_LIMIT, decode};
 use fhe_bytecode::params::ntt_primes_near;
-use fhe_bytecode::{Interface, Layout, LayoutId, Level, Packing, ParamsSpec, Scale};
-use fhe_ckks::Context;
+use fhe_bytecode::{
+    Fingerprint, Interface, Layout, LayoutId, Level, Packing, Params, ParamsSpec, Scale, SegmentSpec,
+};
+use fhe_ckks::{Context, KeyUse};
 use fhe_client::{Client, decode_secret_key, encode_secret_key};
 use fhe_fixed_seeds::fixed_seeds;
 use fhe_ring::NttForm;
@@ -103,8 +105,12 @@ fn interface() -> Arc<Interface> {
     Arc::new(Interface::new(spec).unwrap())
 }
 
+/// One search at a time: each has copies of what it looks at.
+static SEARCH: Mutex<()> = Mutex::new(());
+
 #[test]
 fn dropped_secrets_are_not_in_memory() {
+    let _alone = SEARCH.lock();
     let interface = interface();
     let context = Context::new(interface.params().clone()).unwrap();
     let mut seeds = fixed_seeds(5);
@@ -152,4 +158,32 @@ fn dropped_secrets_are_not_in_memory() {
     let left = found(&patterns);
     assert!(left.is_empty(), "still in memory: {left:?}");
     drop((relinearization, answer, tensor));
+}
+
+#[test]
+fn dropped_secrets_of_smaller_rings_are_not_in_memory() {
+    let _alone = SEARCH.lock();
+    let mut spec = interface().params().spec().clone();
+    let special_primes = ntt_primes_near(42f64.exp2(), 12, 1, &spec.towers).unwrap();
+    spec.lower = vec![SegmentSpec { log_n: 11, level: Level(0), special_primes, digits: vec![1] }];
+    spec.toy = true;
+    let context = Context::new(Params::new(spec).unwrap()).unwrap();
+    let mut seeds = fixed_seeds(6);
+    let key = SecretKey::generate(&context, &mut seeds).unwrap();
+    let lower = |key: &SecretKey| key.at(&context, Level(0)).1.coeffs()[START..START + 48].to_vec();
+    let mut coefficients = lower(&key);
+    assert_ne!(coefficients, key.coeffs()[START..START + 48], "a secret of its own");
+    let patterns = [Hidden::new("coefficients", coefficients.iter().map(|&c| c as u8))];
+    coefficients.zeroize();
+    assert_eq!(found(&patterns).len(), 1, "the search can tell");
+    // The file has the coefficients of the largest ring alone; the others follow from them.
+    let file = encode_secret_key(&context, &key, Fingerprint([1; 32])).unwrap();
+    drop(key);
+    let (key, _) = decode_secret_key(&file, &context).unwrap();
+    assert_eq!(found(&patterns).len(), 1);
+    let entering = key.evaluation_key(&context, (KeyUse::Enter, Level(0)), &mut seeds).unwrap();
+    drop((key, file));
+    let left = found(&patterns);
+    assert!(left.is_empty(), "still in memory: {left:?}");
+    drop(entering);
 }
