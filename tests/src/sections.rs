@@ -30,7 +30,7 @@ pub fn long_lists(program: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let chain: &[u8] = &[9, 1, 17, 1, 97, 1, 1];
     // Name and layout of the output; its labels, range, ports and tails follow.
     let output: &[u8] = &[1, b'y', 0];
-    let cases: [(&'static str, &[u8; 4], &[&[u8]], &[u8], &[u8]); 12] = [
+    let cases: [Long<'_>; 12] = [
         ("instructions", b"CODE", &[], &[0, 11, 0, 1], &[]),
         ("maps", b"MAPS", &[], &[0; 4], &[]),
         ("layers", b"LAYR", &[], &[0; 25], &[]),
@@ -44,12 +44,30 @@ pub fn long_lists(program: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
         ("levels", b"PARM", &[chain], &[0], &[0, 0, 1]),
         ("digits", b"PARM", &[chain, &[0]], &[1], &[0, 1]),
     ];
-    let long = |(name, tag, front, item, end): (_, _, &[&[u8]], &[u8], &[u8])| {
-        let count = (MEGABYTE - program.len() - 256) / item.len();
-        let content = [&front.concat(), &varint(count), &item.repeat(count), end].concat();
-        (name, with_section(program, tag, &content))
-    };
-    cases.into_iter().map(long).collect()
+    cases.into_iter().map(|case| long(program, case)).collect()
+}
+
+/// The same for what lower levels have of their own, of a program of version 4.
+pub fn long_segment_lists(program: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    // A small chain without a pool, then its segments, then two flags; a segment has a ring, a level, primes and digits.
+    let chain: &[u8] = &[9, 1, 17, 1, 97, 1, 0];
+    let cases: [Long<'_>; 5] = [
+        ("segments", b"PARM", &[chain], &[5, 0, 0, 0], &[0, 1]),
+        ("primes of a segment", b"PARM", &[chain, &[1, 5, 0]], &[17], &[0, 0, 1]),
+        ("digits of a segment", b"PARM", &[chain, &[1, 5, 0, 1, 17]], &[0xff, 0xff, 3], &[0, 1]),
+        ("keys of segments", b"LOWK", &[], &[0; 4], &[]),
+        ("rotations of a segment", b"LOWK", &[&[1, 0]], &[1, 0], &[0, 0]),
+    ];
+    cases.into_iter().map(|case| long(program, case)).collect()
+}
+
+/// Name, section, what stands in front of a list, an item of it, what stands behind it.
+type Long<'a> = (&'static str, &'a [u8; 4], &'a [&'a [u8]], &'a [u8], &'a [u8]);
+
+fn long(program: &[u8], (name, tag, front, item, end): Long<'_>) -> (&'static str, Vec<u8>) {
+    let count = (MEGABYTE - program.len() - 256) / item.len();
+    let content = [&front.concat(), &varint(count), &item.repeat(count), end].concat();
+    (name, with_section(program, tag, &content))
 }
 
 /// A number in groups of seven bits.

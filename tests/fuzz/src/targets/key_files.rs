@@ -1,4 +1,5 @@
-//! Key and ciphertext files in a ring of degree 32, and now and then in one of degree 4096.
+//! Key and ciphertext files in a ring of degree 32, and now and then in one of degree 4096, or of one whose lower levels have a
+//! smaller ring.
 //!
 //! What is accepted is used: a secret key encrypts and decrypts, evaluation keys evaluate a program, ciphertexts are
 //! decrypted. Keys with changed residues are other keys; a result is noise then, but comes as a result or an error.
@@ -6,7 +7,7 @@
 use std::sync::Arc;
 
 use fhe_bytecode::{CheckedProgram, Fingerprint, Level, Scale};
-use fhe_ckks::{Context, EvaluationKeys, key_request};
+use fhe_ckks::{Context, EvaluationKeys, SeededCiphertext, key_request};
 use fhe_client::{Client, decode_secret_key, encode_secret_key};
 use fhe_files::{
     Ciphertexts, Expected, FormatError, Role, Stored, decode_ciphertexts, decode_evaluation_keys,
@@ -18,13 +19,15 @@ use fhe_secret::SecretKey;
 use fhec::pipeline::LayoutChoice;
 use fhec_tests::models::random::Random;
 
-use super::specimen::{DENSE, program};
+use super::specimen::{DENSE, program, rings};
 use crate::mutate;
 use crate::run::Target;
 
 /// Bytes of the length and the hash at the end.
 const HASH_BYTES: usize = 32;
 const LENGTH_BYTES: usize = 8;
+/// Where the header has the fingerprint of the parameters.
+const FINGERPRINT: std::ops::Range<usize> = 12..44;
 /// One in so many accepted keys is used.
 const USED: usize = 4;
 
@@ -35,13 +38,24 @@ pub(super) struct EvaluationKeyFiles(Seed);
 /// Ciphertexts.
 pub(super) struct CiphertextFiles(Seed);
 
-/// One in so many files is of the larger ring.
+/// One in so many files is of the largest ring,
 const LARGE: usize = 64;
+/// and one in so many of two rings.
+const TWO: usize = 8;
 
-/// Sound files of both rings.
+/// Which parameters a file is for.
+#[derive(Clone, Copy)]
+pub(super) enum Rings {
+    Small,
+    Large,
+    Two,
+}
+
+/// Sound files for parameters of several kinds.
 struct Seed {
     small: Sound,
     large: Sound,
+    two: Sound,
 }
 
 /// A program with its context, and a sound file for it.
@@ -53,8 +67,10 @@ struct Sound {
 
 impl Sound {
     /// Makes a key and has `write` make a file with it.
-    fn new(log_n: u32, write: impl Fn(&mut Vec<u8>, &CheckedProgram, &Context, &SecretKey)) -> Self {
-        let program = program(DENSE, LayoutChoice::Packed, log_n);
+    fn new(
+        program: CheckedProgram,
+        write: impl Fn(&mut Vec<u8>, &CheckedProgram, &Context, &SecretKey),
+    ) -> Self {
         let context = Context::new(program.params().clone()).expect("parameters of a program");
         let key = SecretKey::generate(&context, &mut fixed_seeds(1)).expect("a key");
         let mut data = Vec::new();
@@ -75,12 +91,22 @@ impl Sound {
 
 impl Seed {
     fn new(write: impl Fn(&mut Vec<u8>, &CheckedProgram, &Context, &SecretKey)) -> Self {
-        Self { small: Sound::new(5, &write), large: Sound::new(12, &write) }
+        let dense = |log_n| program(DENSE, LayoutChoice::Packed, log_n);
+        Self {
+            small: Sound::new(dense(5), &write),
+            large: Sound::new(dense(12), &write),
+            two: Sound::new(rings(), &write),
+        }
     }
 
     /// A file, changed; in half of the cases its length and hash are right.
     fn changed(&self, random: &mut Random) -> Vec<u8> {
-        let sound = if random.below(LARGE) == 0 { &self.large } else { &self.small };
+        let rings = match (random.below(LARGE), random.below(TWO)) {
+            (0, _) => Rings::Large,
+            (_, 0) => Rings::Two,
+            _ => Rings::Small,
+        };
+        let sound = self.sound(rings);
         let mut data = mutate::bytes(&sound.data, &self.small.data, random);
         let has_trailer = data.len() > HASH_BYTES + LENGTH_BYTES;
         if has_trailer && random.below(2) == 0 {
@@ -92,9 +118,18 @@ impl Seed {
         data
     }
 
-    /// The ring that a file of this length is most likely for; the other one must refuse it anyway.
-    fn sound(&self, len: usize) -> &Sound {
-        if len < self.small.data.len() * 4 { &self.small } else { &self.large }
+    /// The parameters that a file says it is for; for others than these, any will do.
+    fn rings_of(&self, input: &[u8]) -> Rings {
+        let says = |rings: &Rings| input.get(FINGERPRINT) == self.sound(*rings).data.get(FINGERPRINT);
+        [Rings::Large, Rings::Two].into_iter().find(says).unwrap_or(Rings::Small)
+    }
+
+    fn sound(&self, rings: Rings) -> &Sound {
+        match rings {
+            Rings::Small => &self.small,
+            Rings::Large => &self.large,
+            Rings::Two => &self.two,
+        }
     }
 }
 
@@ -117,27 +152,28 @@ impl SecretKeys {
 }
 
 impl Target for SecretKeys {
-    type Read = (SecretKey, usize);
+    type Read = (SecretKey, Rings);
     const NAME: &'static str = "secret-key";
 
     fn input(&self, random: &mut Random) -> Vec<u8> {
         self.0.changed(random)
     }
 
-    fn read(&self, input: &[u8]) -> Option<(SecretKey, usize)> {
-        let read = decode_secret_key(input, &self.0.sound(input.len()).context);
-        Some((outcome(read)?.0, input.len()))
+    fn read(&self, input: &[u8]) -> Option<(SecretKey, Rings)> {
+        let rings = self.0.rings_of(input);
+        let read = decode_secret_key(input, &self.0.sound(rings).context);
+        Some((outcome(read)?.0, rings))
     }
 
     fn memory_bound(&self, len: usize) -> usize {
         memory_bound(len)
     }
 
-    fn exercise(&self, (key, len): (SecretKey, usize), random: &mut Random) -> Result<(), String> {
+    fn exercise(&self, (key, rings): (SecretKey, Rings), random: &mut Random) -> Result<(), String> {
         if random.below(USED) != 0 {
             return Ok(());
         }
-        let sound = self.0.sound(len);
+        let sound = self.0.sound(rings);
         let mut seeds = fixed_seeds(4);
         let client = sound.client(key)?;
         // An error is an answer; a panic is not.
@@ -160,26 +196,25 @@ impl EvaluationKeyFiles {
 }
 
 impl Target for EvaluationKeyFiles {
-    type Read = (EvaluationKeys, usize);
+    type Read = (EvaluationKeys, Rings);
     const NAME: &'static str = "evaluation-keys";
 
     fn input(&self, random: &mut Random) -> Vec<u8> {
         self.0.changed(random)
     }
 
-    fn read(&self, input: &[u8]) -> Option<(EvaluationKeys, usize)> {
-        Some((
-            outcome(decode_evaluation_keys(input, input.len() as u64, &self.0.sound(input.len()).context))?,
-            input.len(),
-        ))
+    fn read(&self, input: &[u8]) -> Option<(EvaluationKeys, Rings)> {
+        let rings = self.0.rings_of(input);
+        let read = decode_evaluation_keys(input, input.len() as u64, &self.0.sound(rings).context);
+        Some((outcome(read)?, rings))
     }
 
     fn memory_bound(&self, len: usize) -> usize {
         memory_bound(len)
     }
 
-    fn exercise(&self, (keys, len): (EvaluationKeys, usize), random: &mut Random) -> Result<(), String> {
-        let sound = self.0.sound(len);
+    fn exercise(&self, (keys, rings): (EvaluationKeys, Rings), random: &mut Random) -> Result<(), String> {
+        let sound = self.0.sound(rings);
         if random.below(USED) != 0 || sound.context.params().n() > 1 << 10 {
             return Ok(());
         }
@@ -211,13 +246,21 @@ impl CiphertextFiles {
         Self(Seed::new(|data, _, context, key| {
             let expected = expected();
             let mut seeds = fixed_seeds(3);
-            let values = vec![0.5; context.slots()];
-            let plain =
-                context.encoder().encode(&values, expected.scale, expected.level).expect("a plaintext");
-            let mut fresh = || key.encrypt(context, &plain, &mut seeds).expect("a ciphertext");
-            let samples = (0..2)
-                .map(|_| vec![Stored::Seeded(fresh()), Stored::Full(fresh().expand(context))])
-                .collect();
+            // Of two rings the smaller one: it is where results are.
+            let (own, key) = key.at(context, expected.level);
+            let values = vec![0.5; own.slots()];
+            let plain = own.encoder().encode(&values, expected.scale, expected.level).expect("a plaintext");
+            let mut fresh =
+                || -> SeededCiphertext { key.encrypt(own, &plain, &mut seeds).expect("a ciphertext") };
+            let sample = |fresh: &mut dyn FnMut() -> SeededCiphertext| -> Vec<Stored> {
+                let first = fresh();
+                let first = match context.lower() {
+                    [] => Stored::Seeded(first),
+                    _ => Stored::Full(first.expand(own)),
+                };
+                vec![first, Stored::Full(fresh().expand(own))]
+            };
+            let samples = vec![sample(&mut fresh), sample(&mut fresh)];
             let names = vec!["one".to_owned(), "two".to_owned()];
             let ciphertexts = Ciphertexts { names, ..Ciphertexts::new(key.id(), samples) };
             encode_ciphertexts(data, context, &expected, &ciphertexts).expect("a file");
@@ -226,24 +269,25 @@ impl CiphertextFiles {
 }
 
 impl Target for CiphertextFiles {
-    type Read = (Ciphertexts, usize);
+    type Read = (Ciphertexts, Rings);
     const NAME: &'static str = "ciphertexts";
 
     fn input(&self, random: &mut Random) -> Vec<u8> {
         self.0.changed(random)
     }
 
-    fn read(&self, input: &[u8]) -> Option<(Ciphertexts, usize)> {
-        let context = &self.0.sound(input.len()).context;
-        Some((outcome(decode_ciphertexts(input, input.len() as u64, context, &expected()))?, input.len()))
+    fn read(&self, input: &[u8]) -> Option<(Ciphertexts, Rings)> {
+        let rings = self.0.rings_of(input);
+        let context = &self.0.sound(rings).context;
+        Some((outcome(decode_ciphertexts(input, input.len() as u64, context, &expected()))?, rings))
     }
 
     fn memory_bound(&self, len: usize) -> usize {
         memory_bound(len)
     }
 
-    fn exercise(&self, (read, len): (Ciphertexts, usize), _random: &mut Random) -> Result<(), String> {
-        let context = &self.0.sound(len).context;
+    fn exercise(&self, (read, rings): (Ciphertexts, Rings), _random: &mut Random) -> Result<(), String> {
+        let context = &self.0.sound(rings).context;
         let looks_right = |stored: Stored| {
             let ciphertext = stored.expand(context);
             ciphertext.level() == expected().level && ciphertext.scale().agrees(expected().scale)

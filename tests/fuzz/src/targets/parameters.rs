@@ -10,7 +10,7 @@ use super::specimen::{DENSE, model};
 use crate::mutate;
 use crate::run::Target;
 
-/// Sound parameters for two dense layers in a ring of degree 32.
+/// Sound parameters for two dense layers in a ring of degree 32, without and with a smaller ring for the lowest level.
 const SOUND: &str = "(
     // A comment.
     params: (
@@ -25,9 +25,23 @@ const SOUND: &str = "(
     activation_scale_bits: 15.0,
 )
 ";
+const RINGS: &str = "(
+    params: (
+        log_n: 5,
+        towers: [1073741441, 1073740609, 1073739649],
+        special_primes: [1073739457],
+        digit_size: 1,
+        lower: [(log_n: 4, level: 0, special_primes: [1073738977, 1073738753], digits: [1])],
+        insecure: false,
+        toy: true,
+    ),
+    input_scale_bits: 14.5,
+    activation_scale_bits: 15.0,
+)
+";
 const WORDS: &[&str] = &[
     "(", ")", "[", "]", ",", ":", "true", "nan", "inf", "-1", "1e400", "Some(", "/*", "\"", "r#\"", "#![",
-    "12289", "65537", "17", "18", "64", "params", "towers",
+    "12289", "65537", "17", "18", "64", "params", "towers", "lower", "level", "digits",
 ];
 /// One in so many accepted files is used for a build.
 const BUILT: usize = 8;
@@ -48,7 +62,8 @@ impl Target for Parameters {
     const NAME: &'static str = "parameters";
 
     fn input(&self, random: &mut Random) -> Vec<u8> {
-        mutate::text(SOUND, WORDS, random)
+        let sound = [SOUND, RINGS][random.below(2)];
+        mutate::text(sound, WORDS, random)
     }
 
     fn read(&self, input: &[u8]) -> Option<GivenParams> {

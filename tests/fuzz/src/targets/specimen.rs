@@ -46,11 +46,12 @@ pub(super) fn program(spec: &str, layout: LayoutChoice, log_n: u32) -> CheckedPr
     compiled(vec![model(spec)], layout, log_n)
 }
 
-/// The golden program, with ports and tails, and the same with its chain written as a pool.
+/// The golden program, with ports and tails, the same with its chain written as a pool, and one whose lower levels have a
+/// smaller ring.
 ///
 /// # Panics
-/// When the golden file is none.
-pub(super) fn golden() -> [CheckedProgram; 2] {
+/// When a golden file is none.
+pub(super) fn golden() -> [CheckedProgram; 3] {
     let program =
         decode(include_bytes!("../../../golden/v3.fhebc"), DEFAULT_LIMIT).expect("a golden program");
     let mut spec = program.spec().clone();
@@ -58,7 +59,15 @@ pub(super) fn golden() -> [CheckedProgram; 2] {
     let levels = (1..=n).map(|n| (0..n).map(TowerIdx).collect()).collect();
     spec.params.digit_size = 1;
     spec.params.pool = Some(Pool { levels, digits: vec![1; usize::from(n)] });
-    [program, CheckedProgram::new(spec).expect("the same program")]
+    [program, CheckedProgram::new(spec).expect("the same program"), rings()]
+}
+
+/// The golden program whose lower levels have a quarter of the ring.
+///
+/// # Panics
+/// When the golden file is none.
+pub(super) fn rings() -> CheckedProgram {
+    decode(include_bytes!("../../../golden/rings.fhebc"), DEFAULT_LIMIT).expect("a golden program")
 }
 
 /// A program of four members.
