@@ -55,12 +55,13 @@ impl Pass for EqualizeChannels {
         let mut changed = Changed::No;
         let mut depth = depths(graph).total();
         for id in find(graph) {
-            let mut trial = graph.clone();
+            let mut trial;
             if matches!(graph.op(id), Op::Mul) {
                 let Some(alphas) = factor_alphas(graph, id) else {
                     cx.count("without a range", 1);
                     continue;
                 };
+                trial = graph.clone();
                 apply_to_product(&mut trial, id, &alphas)?;
             } else {
                 let Some(alpha) = alpha(graph, id) else {
@@ -70,12 +71,14 @@ impl Pass for EqualizeChannels {
                 if !is_monic(graph, id) && !has_large_powers(graph, id, &alpha) {
                     continue;
                 }
+                trial = graph.clone();
                 apply(&mut trial, id, &alpha)?;
             }
-            let deeper = depths(&trial).total() > depth;
+            let reached = depths(&trial).total();
+            let deeper = reached > depth;
             cx.count(if deeper { "left alone" } else { "equalized" }, 1);
             if !deeper {
-                depth = depths(&trial).total();
+                depth = reached;
                 *graph = trial;
                 changed = Changed::Yes;
             }

@@ -23,6 +23,9 @@ pub struct FactorQuadratics;
 
 const NAME: &str = "factor-quadratics";
 
+/// Nodes that trials may visit in all, about a second of work. Networks of a hundred layers take a tenth of it.
+const VISITS: usize = 1 << 24;
+
 /// A channel is never stretched beyond this part of the widest one.
 const NARROWEST: f64 = 1e-3;
 
@@ -50,8 +53,14 @@ impl Pass for FactorQuadratics {
         if least == depths(graph).total() {
             return Ok(Changed::No);
         }
-        // Those that the depth does not need keep their own coefficient, which is less work.
+        // Those that the depth does not need keep their own coefficient, which is less work. Every trial is the whole graph
+        // with the others as products.
+        let mut visits = 0;
         for id in chosen.clone() {
+            visits += chosen.len() * graph.len();
+            if visits > VISITS {
+                break;
+            }
             let others: Vec<NodeId> = chosen.iter().copied().filter(|&other| other != id).collect();
             if depths(&factored(graph, &others)?).total() == least {
                 chosen = others;
@@ -114,7 +123,7 @@ impl Quadratic {
         let slope = self.c2.zip(&t, |c2, t| c2 * t).zip(&self.c1, |a, b| a + b);
         let rest = slope.zip(&t, |slope, t| slope * t).zip(&self.c0, |a, b| a + b);
         let depths = depths(graph);
-        let beside = Beside { depths: &depths, pass: NAME };
+        let mut beside = Beside::new(&depths, NAME);
         let first = beside.multiple(graph, x, &alpha.map(f64::recip), depths.of(x))?;
         let first = plus(graph, first, &t.zip(&alpha, |t, a| -t / a))?;
         let second = beside.multiple(graph, x, &self.c2.zip(&alpha, |c2, a| c2 * a), depths.of(x))?;

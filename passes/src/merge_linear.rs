@@ -7,6 +7,8 @@
 //!
 //! Before: verified tensor graph. After: same outputs, never deeper.
 
+use std::collections::BTreeSet;
+
 use fhec_ir::{Conv2d, Divisor, Graph, Linear, NodeId, Op, Pads, Pool, Shape, Tensor, TensorId, Value, eval};
 
 use crate::pass::{Changed, Pass, PassCx, PassError};
@@ -30,8 +32,18 @@ impl Pass for MergeLinear {
 
     fn run(&self, graph: &mut Graph, cx: &mut PassCx) -> Result<Changed, PassError> {
         let mut changed = Changed::No;
-        while let Some((first, merge)) = find(graph) {
+        let order = graph.topo_order();
+        let mut places = vec![0; graph.bound()];
+        order.iter().enumerate().for_each(|(place, id)| places[id.index()] = place);
+        // By place: whoever may still merge with its consumer.
+        let mut waiting: BTreeSet<usize> = (0..order.len()).collect();
+        while let Some(place) = waiting.pop_first() {
+            let first = order[place];
+            let Some(merge) = find(graph, first) else { continue };
+            // What is read by another node now may merge with that.
+            let operands = graph.operands(first);
             apply(graph, first, merge)?;
+            waiting.extend(operands.into_iter().map(|id| places[id.index()]));
             cx.count("merged", 1);
             changed = Changed::Yes;
         }
@@ -50,21 +62,19 @@ enum Merge {
     Conv(NodeId, Pool, Conv2d),
 }
 
-/// The first node that merges with its consumer.
-fn find(graph: &Graph) -> Option<(NodeId, Merge)> {
-    graph.topo_order().into_iter().find_map(|first| {
-        let second = graph.sole_use(first)?;
-        match (graph.op(first), graph.op(second)) {
-            (Op::Flatten, Op::Linear(_)) => Some((first, Merge::Drop)),
-            (Op::Pool(_) | Op::Linear(_), Op::Linear(linear)) if dense_pays(graph, first, second) => {
-                Some((first, Merge::Dense(second, linear.clone())))
-            }
-            (Op::Pool(pool), Op::Conv2d(conv)) if conv_pays(graph, first, pool, conv) => {
-                Some((first, Merge::Conv(second, *pool, conv.clone())))
-            }
-            _ => None,
+/// How a node merges with its consumer.
+fn find(graph: &Graph, first: NodeId) -> Option<Merge> {
+    let second = graph.sole_use(first)?;
+    match (graph.op(first), graph.op(second)) {
+        (Op::Flatten, Op::Linear(_)) => Some(Merge::Drop),
+        (Op::Pool(_) | Op::Linear(_), Op::Linear(linear)) if dense_pays(graph, first, second) => {
+            Some(Merge::Dense(second, linear.clone()))
         }
-    })
+        (Op::Pool(pool), Op::Conv2d(conv)) if conv_pays(graph, first, pool, conv) => {
+            Some(Merge::Conv(second, *pool, conv.clone()))
+        }
+        _ => None,
+    }
 }
 
 /// The merged weight stays small, and merging two dense layers does not multiply more.

@@ -4,6 +4,8 @@
 //! that are ready earlier than they are needed take the factor as a scale of its own, which is cheaper than a copy of their
 //! layer. Nothing that is there already changes.
 
+use std::collections::BTreeMap;
+
 use fhec_ir::cost::{Depths, operand_costs};
 use fhec_ir::{Conv2d, Graph, Linear, NodeId, Op, ShapeError};
 
@@ -11,18 +13,24 @@ use crate::passage;
 use crate::scale_flow::{scale_range, scale_small, scale_weight};
 use crate::small::Small;
 
-/// Where multiples are made.
+/// Where multiples are made. One that was made is made no second time, however many ways lead to its value.
 pub(crate) struct Beside<'d> {
     /// The depth of every value that is there already.
     pub(crate) depths: &'d Depths,
     /// The pass that asks.
     pub(crate) pass: &'static str,
+    made: BTreeMap<(NodeId, u32), Vec<(Small, NodeId)>>,
 }
 
-impl Beside<'_> {
+impl<'d> Beside<'d> {
+    /// Nothing yet.
+    pub(crate) fn new(depths: &'d Depths, pass: &'static str) -> Self {
+        Self { depths, pass, made: BTreeMap::new() }
+    }
+
     /// `v` times a value, at no more than the depth `limit` if any layer before it can take the factor.
     pub(crate) fn multiple(
-        &self,
+        &mut self,
         graph: &mut Graph,
         id: NodeId,
         v: &Small,
@@ -30,6 +38,10 @@ impl Beside<'_> {
     ) -> Result<NodeId, ShapeError> {
         if v.is_all(1.0) {
             return Ok(id);
+        }
+        let known = self.made.get(&(id, limit)).and_then(|made| made.iter().find(|(factor, _)| factor == v));
+        if let Some((_, made)) = known {
+            return Ok(*made);
         }
         // Padding is a view of what it reads: the factor goes before it, where those that come from further up meet it.
         let has_slack = self.depths.of(id) < limit && !matches!(graph.op(id), Op::Pad(_));
@@ -45,12 +57,13 @@ impl Beside<'_> {
             scale_range(&mut range, v);
             range
         });
+        self.made.entry((id, limit)).or_default().push((v.clone(), made));
         Ok(made)
     }
 
     /// The operation of a value once more, with the factor in its constants or in those before it.
     fn copied(
-        &self,
+        &mut self,
         graph: &mut Graph,
         id: NodeId,
         v: &Small,

@@ -36,7 +36,8 @@ impl Pass for RecordRanges {
     }
 }
 
-/// Records the range every node takes over the inputs (each a list of numbers per graph input), over all members.
+/// Records the range every node takes over the inputs (each a list of numbers per graph input), over all members. Where numbers
+/// leave all bounds there is no range.
 ///
 /// # Errors
 /// When an input does not fit the graph.
@@ -59,7 +60,8 @@ pub fn measure(graph: &mut Graph, inputs: &[Vec<Vec<f64>>]) -> Result<(), PassEr
     let ids: Vec<_> = graph.ids().collect();
     for id in ids {
         if let Some(range) = ranges[id.index()].take() {
-            graph.node_mut(id).range = Some(range);
+            let is_finite = range.lo.iter().chain(&range.hi).all(|end| end.is_finite());
+            graph.node_mut(id).range = is_finite.then_some(range);
         }
     }
     Ok(())

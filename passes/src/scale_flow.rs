@@ -3,6 +3,7 @@
 //! Unlike the rules of redistribution this does not search: a factor goes as far as it must, and where no constant can
 //! take it an explicit scale remains. The caller checks what that costs.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use fhec_ir::{Conv2d, Graph, Linear, NodeId, Op, ShapeError, TensorId, ValueRange};
@@ -86,39 +87,51 @@ fn keep_scale(
     Ok(())
 }
 
-/// Lets every consumer of a value read it times `v`.
+/// Lets every consumer of a value read it times `v`. Operands come before what reads them, so a concatenation that the factor
+/// reaches on several ways passes it on once.
 pub(crate) fn push_scale(
     graph: &mut Graph,
     id: NodeId,
     v: &Small,
     pass: &'static str,
 ) -> Result<(), ShapeError> {
-    for (consumer, slot) in graph.uses(id) {
-        push_into(graph, (consumer, slot), v, pass)?;
+    let mut places = vec![0; graph.bound()];
+    for (place, id) in graph.topo_order().into_iter().enumerate() {
+        places[id.index()] = place;
+    }
+    let mut divided = BTreeMap::from([(places[id.index()], (id, v.clone()))]);
+    while let Some((_, (id, v))) = divided.pop_first() {
+        for (consumer, slot) in graph.uses(id) {
+            let Some(passed) = push_into(graph, (consumer, slot), &v, pass)? else { continue };
+            let place = places[consumer.index()];
+            let all = divided.remove(&place).map_or(passed.clone(), |(_, f)| f.zip(&passed, |a, b| a * b));
+            divided.insert(place, (consumer, all));
+        }
     }
     Ok(())
 }
 
+/// Lets one consumer read its operand times `v`, and returns what is to be made good behind it.
 fn push_into(
     graph: &mut Graph,
     (consumer, slot): (NodeId, usize),
     v: &Small,
     pass: &'static str,
-) -> Result<(), ShapeError> {
+) -> Result<Option<Small>, ShapeError> {
     let one = Small::scalar(1.0);
     let passed = match graph.op(consumer).clone() {
         Op::Conv2d(conv) => {
             let weight = scale_weight(graph, conv.weight, &one, v);
-            return graph.set_op(consumer, Op::Conv2d(Conv2d { weight, ..conv }), pass);
+            return graph.set_op(consumer, Op::Conv2d(Conv2d { weight, ..conv }), pass).map(|()| None);
         }
         Op::Linear(linear) => {
             let each = passage::into_weight(v, graph.tensor(linear.weight).dims());
             let weight = scale_weight(graph, linear.weight, &one, &each);
-            return graph.set_op(consumer, Op::Linear(Linear { weight, ..linear }), pass);
+            return graph.set_op(consumer, Op::Linear(Linear { weight, ..linear }), pass).map(|()| None);
         }
         Op::Scale { factor } => {
             let factor = scale_small(graph, factor, v);
-            return graph.set_op(consumer, Op::Scale { factor }, pass);
+            return graph.set_op(consumer, Op::Scale { factor }, pass).map(|()| None);
         }
         Op::AddConst { value } => {
             let value = scale_small(graph, value, &v.map(f64::recip));
@@ -141,15 +154,14 @@ fn push_into(
         | Op::Pad(_)
         | Op::Output => {
             let factor = v.store(graph);
-            graph.insert_before((consumer, slot), Op::Scale { factor }, pass)?;
-            return Ok(());
+            return graph.insert_before((consumer, slot), Op::Scale { factor }, pass).map(|_| None);
         }
     };
     graph.touch(consumer, pass);
     if let Some(range) = &mut graph.node_mut(consumer).range {
         scale_range(range, &passed.map(f64::recip));
     }
-    push_scale(graph, consumer, &passed, pass)
+    Ok(Some(passed))
 }
 
 /// The channels of a concatenation that come from every operand.

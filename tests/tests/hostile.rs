@@ -16,7 +16,7 @@ use fhec_onnx::{ModelProto, StringStringEntryProto};
 use fhec_tests::binaries::output;
 use fhec_tests::models::specimen::specimen;
 use fhec_tests::onnx::OnnxWriter;
-use fhec_tests::sections::{long_lists, sealed, with_section};
+use fhec_tests::sections::{long_lists, long_segment_lists, sealed, with_section};
 use nix::sys::resource::{UsageWho, getrusage};
 use prost::Message;
 
@@ -115,7 +115,8 @@ fn refused_files_cost_little_whatever_the_command() {
     fs::set_permissions(folder.join("me.key"), fs::Permissions::from_mode(0o600)).unwrap();
 
     let mut faults = Vec::new();
-    for (name, data) in programs(&golden("v3.fhebc")) {
+    let of_rings = long_segment_lists(&golden("rings.fhebc"));
+    for (name, data) in programs(&golden("v3.fhebc")).into_iter().chain(of_rings) {
         let file = format!("{}.fhebc", name.replace(' ', "-"));
         write(&file, &data);
         let is_taken = |line: &&&str| SOUND.contains(&file.as_str()) && [LIKE, SERVE].contains(line);
@@ -226,6 +227,9 @@ fn models() -> Vec<(&'static str, Vec<u8>)> {
             tensor.float_data.clear();
         })
     };
+    let mut squares = OnnxWriter::new("squares");
+    let x = squares.input("x", &[None, Some(4)]);
+    let last = (0..20_000).fold(x, |y, _| squares.node("Mul", &[&y, &y]));
     let mut wide = OnnxWriter::new("wide");
     let x = wide.input("x", &[None, Some(1 << 40)]);
     let y = wide.node("Mul", &[&x, &x]);
@@ -253,6 +257,7 @@ fn models() -> Vec<(&'static str, Vec<u8>)> {
             }),
         ),
         ("wide", wide.finish(&y, &[None, Some(1 << 40)])),
+        ("squares", squares.finish(&last, &[None, Some(4)])),
         ("nothing", Vec::new()),
         ("noise", (0..500_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()),
     ]

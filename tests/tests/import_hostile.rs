@@ -2,9 +2,11 @@
 //! business of `cargo xtask fuzz`.
 
 mod common;
+#[path = "common/stopwatch.rs"]
+mod stopwatch;
 
 use std::panic::catch_unwind;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fhec::diagnostics::{Diagnostic, Words};
 use fhec::import::{ImportError, ImportOptions, Imported, import_bytes, import_file};
@@ -12,33 +14,10 @@ use fhec_onnx::ModelProto;
 use fhec_tests::models::specimen::specimen;
 use fhec_tests::onnx::OnnxWriter;
 use prost::Message;
+use stopwatch::Stopwatch;
 
 /// The longest any small file may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Processor time of this thread, or the clock where the system does not tell: other work on the machine is no hang.
-struct Stopwatch(Option<Duration>, Instant);
-
-impl Stopwatch {
-    fn start() -> Self {
-        Self(thread_time(), Instant::now())
-    }
-
-    fn elapsed(&self) -> Duration {
-        match (self.0, thread_time()) {
-            (Some(before), Some(now)) => now.saturating_sub(before),
-            _ => self.1.elapsed(),
-        }
-    }
-}
-
-/// User and system time in hundredths of a second, behind the name in parentheses.
-fn thread_time() -> Option<Duration> {
-    let stat = std::fs::read_to_string("/proc/thread-self/stat").ok()?;
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |i: usize| fields.get(i)?.parse::<u64>().ok();
-    Some(Duration::from_millis(10 * (ticks(11)? + ticks(12)?)))
-}
 
 /// Imports bytes that may be anything; a panic or a long wait fails the test and says which mutation it was.
 fn survive(bytes: &[u8], what: &str) -> Option<Imported> {

@@ -12,7 +12,7 @@ use super::coefficient::Coefficient;
 use super::constant::Constant;
 use super::emit::Emitter;
 use super::error::{Malformed, Refusal};
-use super::limits::{Budget, MAX_RANK, MAX_VALUE_LEN, product};
+use super::limits::{Budget, MAX_NODES, MAX_RANK, MAX_VALUE_LEN, product};
 use super::model::Model;
 use super::node::Node;
 use super::polynomial::Polynomial;
@@ -74,6 +74,11 @@ pub(super) fn translate(
             // What stands in for a refused node has its shape only where the file tells it: the refusals are what is certain.
             Err(_) if !cx.refusals.is_empty() => break,
             translated => translated?,
+        }
+        if cx.emitter.graph.len() > MAX_NODES {
+            return Err(node.malformed(format!(
+                "is where the network has more than {MAX_NODES} operations, too many to be optimized as one; build it in parts"
+            )));
         }
         cx.release(node);
     }

@@ -4,17 +4,22 @@ use super::circuit::{Affine, Circuit, CircuitOp, Map, ValueId};
 
 /// The circuit with sums gathered and unused values gone.
 pub(super) fn fuse(mut circuit: Circuit) -> Circuit {
+    // Terms move from the one sum that held them to another, so nothing is read more or less often than at first.
+    let uses = circuit.use_counts();
     for id in circuit.ids() {
-        let uses = circuit.use_counts();
         let shape = circuit.value(id).shape;
-        let CircuitOp::Affine(affine) = circuit.value(id).op.clone() else { continue };
-        let mut fused = Affine { terms: Vec::new(), bias: affine.bias };
-        for term in affine.terms {
-            let source = circuit.value(term.source);
-            match (&term.map, &source.op) {
+        let CircuitOp::Affine(affine) = &mut circuit.values[id.index()].op else { continue };
+        let mut fused = Affine { terms: Vec::new(), bias: affine.bias.take() };
+        for term in std::mem::take(&mut affine.terms) {
+            let source = &mut circuit.values[term.source.index()].op;
+            match (&term.map, source) {
                 (Map::Identity, CircuitOp::Affine(inner)) if uses[term.source.index()] == 1 => {
-                    fused.terms.extend(inner.terms.iter().cloned());
-                    fused.bias = match (fused.bias.take(), inner.bias.clone()) {
+                    let terms = std::mem::take(&mut inner.terms);
+                    match fused.terms.is_empty() {
+                        true => fused.terms = terms,
+                        false => fused.terms.extend(terms),
+                    }
+                    fused.bias = match (fused.bias.take(), inner.bias.take()) {
                         (Some(a), Some(b)) => Some(a.plus(&b, shape)),
                         (a, b) => a.or(b),
                     };

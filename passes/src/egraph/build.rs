@@ -38,13 +38,13 @@ pub(super) fn build(graph: &Graph) -> (EGraph, Id) {
             continue;
         }
         let class = add(&mut egraph, graph, id, &operands);
-        egraph.rebuild();
         let Fact::Value(mut value) = egraph[class].data.clone() else { unreachable!("a node has a value") };
         value.shared |= graph.uses(id).len() > 1;
         value.source = value.source.or_else(|| Some((number(id), Arc::new(Small::scalar(1.0)))));
         egraph.set_analysis_data(class, Fact::Value(value));
         classes[id.index()] = Some(class);
     }
+    // Once, at the end: it goes through all classes, and only leaves, which nothing reads yet, were united on the way.
     egraph.rebuild();
     outputs.sort_unstable();
     let root = egraph.add(Lang::Outputs(outputs.into_iter().map(|(_, class)| class).collect()));

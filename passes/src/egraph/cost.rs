@@ -3,7 +3,7 @@
 //! Depth is a maximum over operands, so taking the cheapest node of every class is exact for it. Work and conditioning are
 //! sums; [`Selection`](super::select::Selection) counts what is shared once.
 
-use egg::{CostFunction, Id};
+use egg::Id;
 use fhec_ir::cost::power_depth;
 use fhec_ir::op::monomials;
 
@@ -47,17 +47,6 @@ impl Price {
                 conditioning: sum.conditioning.saturating_add(cost.conditioning),
             }
         })
-    }
-}
-
-/// Prices the nodes of an e-graph for egg's extractor.
-pub(crate) struct Pricing<'g>(pub(crate) &'g EGraph);
-
-impl CostFunction<Lang> for Pricing<'_> {
-    type Cost = Cost;
-
-    fn cost<C: FnMut(Id) -> Cost>(&mut self, enode: &Lang, costs: C) -> Cost {
-        price(self.0, enode).total(costs)
     }
 }
 

@@ -71,9 +71,7 @@ impl Rebuild<'_> {
                 continue;
             }
             let best = selection.node(top);
-            let is_value = |id: &&Id| matches!(self.egraph[**id].data, Fact::Value(_));
-            let operands: Vec<Id> =
-                best.children().iter().filter(is_value).map(|&c| self.egraph.find(c)).collect();
+            let operands = self.operands(selection, best);
             let missing: Vec<Id> =
                 operands.iter().rev().filter(|c| !self.done.contains_key(c)).copied().collect();
             if missing.is_empty() {
@@ -86,6 +84,22 @@ impl Rebuild<'_> {
             }
         }
         Ok(self.done[&self.egraph.find(class)])
+    }
+
+    /// The values that a node reads. Nested pairs become one concatenation again, and what is inside of it needs no node.
+    fn operands(&self, selection: &Selection<'_>, node: &Lang) -> Vec<Id> {
+        let is_value = |id: &&Id| matches!(self.egraph[**id].data, Fact::Value(_));
+        let mut operands: Vec<Id> = node.children().iter().filter(is_value).copied().collect();
+        if let Lang::Concat([first, rest]) = *node {
+            operands = vec![first];
+            let mut rest = rest;
+            while let Lang::Concat([first, others]) = *selection.node(rest) {
+                operands.push(first);
+                rest = others;
+            }
+            operands.push(rest);
+        }
+        operands.into_iter().map(|id| self.egraph.find(id)).collect()
     }
 
     fn node(&mut self, best: &Lang, x: &[NodeId], class: Id) -> Result<NodeId, PassError> {
@@ -114,7 +128,7 @@ impl Rebuild<'_> {
             Lang::Shift([t, _]) => Op::AddConst { value: self.small(*t, c) },
             Lang::Add(_) => Op::Add,
             Lang::Prod(_) => Op::Mul,
-            Lang::Concat(_) => return self.concat(x, class),
+            Lang::Concat(_) => Op::Concat,
             Lang::Flatten(_) => Op::Flatten,
             constant!() | Lang::Input(_) | Lang::Outputs(_) => {
                 unreachable!("{best} is no value that is rebuilt")
@@ -256,17 +270,6 @@ impl Rebuild<'_> {
         let c = self.egraph[class].data.value().shape.c;
         let factor = self.small(factor, c);
         self.push(Op::Scale { factor }, &[sum], class, None)
-    }
-
-    /// Nested pairs become one concatenation again.
-    fn concat(&mut self, x: &[NodeId], class: Id) -> Result<NodeId, PassError> {
-        let mut operands = vec![x[0]];
-        if matches!(self.new.op(x[1]), Op::Concat) {
-            operands.extend(self.new.operands(x[1]));
-        } else {
-            operands.push(x[1]);
-        }
-        self.push(Op::Concat, &operands, class, None)
     }
 }
 
