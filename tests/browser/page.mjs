@@ -36,6 +36,7 @@ await step("digits drawn by a pointer get the answers of fhe-run", async () => {
     await draw(page, readGray(join(settings.digits, `${name}.png`)));
     const drawn = await seen(page);
     writeFileSync(at(`${name}.png`), writeGray(drawn.width, drawn.height, drawn.pixels));
+    await page.locator("#wants-scores").setChecked(true);
     const said = await ask(page);
     assert.equal(said.message, null);
     assert.equal(said.label, name.at(-1), name);
@@ -54,8 +55,11 @@ await step("a picture that is chosen is encrypted as it is", async () => {
   await page.locator("#choose").setInputFiles(join(settings.digits, "broad-5.png"));
   await page.waitForFunction(() => !document.getElementById("ask").disabled);
   assert.deepEqual((await seen(page)).pixels, readGray(join(settings.digits, "broad-5.png")).pixels);
+  await page.locator("#wants-scores").setChecked(false);
   const said = await ask(page);
   assert.equal(said.label, infer(join(settings.digits, "broad-5.png")).top[0].label);
+  // Nobody asked for scores.
+  assert.equal(await page.locator("#scores-card").isVisible(), false);
 });
 
 await step("what the server gets is noise", async () => {

@@ -13,10 +13,11 @@ export async function use(file: Uint8Array, signal: AbortSignal): Promise<string
     const input: Uint8Array = await client.encrypt(new Float64Array(facts.height * facts.width));
     const result = await client.evaluate("/", input, ({ layer, fraction }: JobProgress) => `${layer ?? ""}${fraction}`);
     const answer: Answer = await client.decrypt(result);
+    const scores: readonly number[] | undefined = (await client.decrypt(result, { scores: true })).scores;
     const key: Uint8Array = await client.exportKey();
     await other.keepKey("memory");
     const bytes: number = await other.memoryBytes();
-    return `${has} ${answer.label} ${key.length} ${bytes}`;
+    return `${has} ${answer.label} ${scores?.length} ${key.length} ${bytes}`;
   } catch (error) {
     return error instanceof ClientError ? error.code : "";
   } finally {

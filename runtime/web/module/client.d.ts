@@ -37,16 +37,18 @@ export interface Facts {
 
 /** A decrypted result, with no digit that may not be seen. */
 export interface Answer {
-  /** Position of the best class. */
-  readonly class: number;
-  readonly label: string;
+  /** Position of the best class; none if the model computes a number, which is a score. */
+  readonly class?: number;
+  readonly label?: string;
   /** In tenths, rounded down; none for a single score. */
   readonly confidence?: number;
   /** Whether the error may have exchanged the best class with another. */
   readonly undecided: boolean;
-  /** In the order of the output, rounded to `unit`. */
-  readonly scores: readonly number[];
-  readonly unit: number;
+  /** In the order of the output, rounded to `unit`; only if they were asked for. */
+  readonly scores?: readonly number[];
+  readonly unit?: number;
+  /** What scores risk. */
+  readonly warning?: string;
   /** What is wrong with scores, in words. */
   readonly doubts: readonly string[];
 }
@@ -119,8 +121,9 @@ export class Client {
     onProgress?: (progress: JobProgress) => void,
     access?: Access,
   ): Promise<Uint8Array>;
-  /** Decrypts a result that answers an input which this client encrypted. */
-  decrypt(bytes: Uint8Array): Promise<Answer>;
+  /** Decrypts a result that answers an input which this client encrypted. Scores are told if they are asked for; they must not
+   * reach the server. */
+  decrypt(bytes: Uint8Array, options?: { scores?: boolean }): Promise<Answer>;
   /** The secret key as a file that `fhe-run` reads. Whoever has it can decrypt. */
   exportKey(): Promise<Uint8Array>;
   /** Puts the secret key into the browser's storage, or removes it from there. */

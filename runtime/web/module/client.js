@@ -115,8 +115,8 @@ export class Client {
     return this.#hand.call("evaluate", { url: String(url), token, input }, { onProgress, signal });
   }
 
-  decrypt(bytes) {
-    return this.#hand.call("decrypt", { bytes });
+  decrypt(bytes, { scores = false } = {}) {
+    return this.#hand.call("decrypt", { bytes, scores });
   }
 
   exportKey() {

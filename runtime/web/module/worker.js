@@ -69,8 +69,8 @@ const calls = {
     return new Server(url, token, signal).evaluate(facts, input, progress);
   },
 
-  decrypt({ bytes }) {
-    return client.decrypt(bytes);
+  decrypt({ bytes, scores }) {
+    return client.decrypt(bytes, scores === true);
   },
 
   exportKey() {

@@ -155,7 +155,7 @@ async function evaluate(signal) {
   const result = await client.evaluate(server, pending, progress, access(signal));
   step.end(`${size(pending.length)} sent, ${size(result.length)} came back`);
   step = steps.begin("Decrypt here");
-  const answer = await client.decrypt(result);
+  const answer = await client.decrypt(result, { scores: at("wants-scores").checked });
   step.end();
   pending = null;
   showAnswer(at("answer"), at("scores"), at("doubts"), client.facts, answer);

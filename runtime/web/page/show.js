@@ -43,14 +43,24 @@ export function showNoise(canvas, words, digits, bytes) {
   digits.textContent = [...bytes.subarray(start, start + 96)].map((b) => b.toString(16).padStart(2, "0")).join(" ");
 }
 
-/** The class, and the scores from the best on. */
+/** The class, and the scores from the best on, if they were asked for. */
 export function showAnswer(output, list, doubts, { labels }, answer) {
-  const isWord = answer.label.length > 3;
-  const parts = [element("strong", isWord ? "word" : "", answer.label)];
+  const label = answer.label ?? "a number, which is a score";
+  const parts = [element("strong", label.length > 3 ? "word" : "", label)];
   if (answer.confidence !== undefined) {
     parts.push(element("span", "quiet", `confidence at least ${Math.round(answer.confidence * 100)} %`));
   }
   output.replaceChildren(...parts);
+  showScores(list, labels, answer);
+  const words = [...answer.doubts];
+  if (answer.undecided) words.unshift("The best class leads by no more than the error: it may be another");
+  doubts.hidden = words.length === 0;
+  doubts.textContent = words.join(". ");
+}
+
+function showScores(list, labels, answer) {
+  list.parentElement.hidden = answer.scores === undefined;
+  if (answer.scores === undefined) return void list.replaceChildren();
   const order = answer.scores.map((_, i) => i);
   order.sort((a, b) => (b === answer.class) - (a === answer.class) || answer.scores[b] - answer.scores[a]);
   const [low, high] = [Math.min(...answer.scores), Math.max(...answer.scores)];
@@ -64,11 +74,6 @@ export function showAnswer(output, list, doubts, { labels }, answer) {
     return row;
   });
   list.replaceChildren(...rows);
-  list.parentElement.hidden = false;
-  const words = [...answer.doubts];
-  if (answer.undecided) words.unshift("The best class leads by no more than the error: it may be another");
-  doubts.hidden = words.length === 0;
-  doubts.textContent = words.join(". ");
 }
 
 /** The steps of a question, each with its time. */

@@ -1,6 +1,7 @@
 //! The crate as JavaScript sees it. Refusals are an `Error` with a word for programs in `code`.
 
 use fhe_bytecode::Raw;
+use fhe_client::SCORES_WARNING;
 use js_sys::{Array, Error, Object, Reflect};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -114,22 +115,27 @@ impl WebClient {
         Ok(self.0.encrypt(Raw::Numbers(numbers))?)
     }
 
-    /// Decrypts a result that answers an input which this client encrypted.
+    /// Decrypts a result that answers an input which this client encrypted; tells rounded scores if they are asked for.
     ///
     /// # Errors
     /// As [`Client::decrypt`].
-    pub fn decrypt(&mut self, file: &[u8]) -> Result<JsValue, JsValue> {
+    pub fn decrypt(&mut self, file: &[u8], scores: bool) -> Result<JsValue, JsValue> {
         let answer = self.0.decrypt(file)?;
-        let doubts = answer.doubts.iter().map(|doubt| format!("score {}: {}", doubt.index, doubt.kind));
-        Ok(object([
-            ("doubts", list(doubts)),
-            ("class", (answer.class as u32).into()),
-            ("label", answer.label.into()),
-            ("confidence", answer.confidence.into()),
-            ("undecided", answer.is_undecided.into()),
-            ("scores", list(answer.scores)),
-            ("unit", answer.unit.into()),
-        ]))
+        let told = answer.told(scores);
+        let (class, label) = told.class.unzip();
+        let shown = object([
+            ("doubts", list(told.doubts)),
+            ("class", class.map(|class| class as u32).into()),
+            ("label", label.into()),
+            ("confidence", told.confidence.into()),
+            ("undecided", told.is_undecided.into()),
+        ]);
+        if let Some(scores) = told.scores {
+            set(&shown, "scores", list(scores));
+            set(&shown, "unit", answer.unit);
+            set(&shown, "warning", SCORES_WARNING);
+        }
+        Ok(shown)
     }
 }
 
