@@ -41,12 +41,12 @@ def test_scores_come_over_the_network(address, program, client, pictures):
     service = fhec.connect(address, client)
     assert [found["id"] for found in service.programs()] == [program.fingerprint]
     seen: list[str] = []
-    scores = service.predict(pictures[:2], progress=lambda fraction, text: seen.append(text))
+    scores = service.predict(pictures[:2], scores=True, progress=lambda fraction, text: seen.append(text))
     clear = program.predict(pictures[:2])
     assert scores.shape == (2, 10) and np.abs(scores - clear).max() < 2 * max(program.max_abs_error, 1)
     assert (scores.argmax(axis=1) == clear.argmax(axis=1)).all()
     again = fhec.connect(address, client)
-    assert (again.predict(pictures[0]).shape) == (1, 10)
+    assert (again.predict(pictures[0], scores=True).shape) == (1, 10)
     assert client.key[:8] in repr(again)
 
 

@@ -39,7 +39,7 @@ def encrypted(name: str, **options: object) -> tuple[fhec.Program, list[fhec.Ans
         server.add_keys(client.eval_keys())
         request = client.encrypt(given(inputs))
         result = server.run(request)
-        return program, client.answers(result, request=request), client.decrypt(result, raw=True), outputs
+        return program, client.answers(result, request=request, scores=True), client.decrypt(result, raw=True), outputs
 
 
 def close(found: np.ndarray, wanted: list, room: float) -> bool:

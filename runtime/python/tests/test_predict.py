@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -23,13 +24,31 @@ def test_encrypted_scores_are_those_of_the_program(program, client, server, pict
 
 def test_scores_are_rounded_unless_raw(program, client, server, pictures):
     result = server.run(client.encrypt(pictures[:1]))
-    rounded, raw = client.decrypt(result), client.decrypt(result, raw=True)
+    rounded, raw = client.decrypt(result, scores=True), client.decrypt(result, raw=True)
     assert (rounded != raw).any()
     assert np.abs(rounded - raw).max() < program.max_abs_error * 5
 
 
+def test_without_scores_only_the_class_is_told(program, client, server, pictures):
+    result = server.run(client.encrypt(pictures[:2]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told = client.decrypt(result)
+        assert [answer.scores for answer in told] == [None, None]
+        assert [answer.outputs for answer in client.answers(result)] == [{}, {}]
+    clear = program.predict(pictures[:2])
+    assert [answer.index for answer in told] == clear.argmax(axis=1).tolist()
+    for ask in (lambda: client.decrypt(result, scores=True), lambda: client.decrypt(result, raw=True)):
+        with pytest.warns(fhec.ScoresWarning, match="secret key") as warned:
+            ask()
+        assert warned[0].filename == __file__
+    with pytest.warns(fhec.ScoresWarning):
+        first = client.answers(result, scores=True)[0]
+    assert np.abs(first.scores - clear[0]).max() < program.max_abs_error * 5
+
+
 def test_one_sample_needs_no_sample_axis(client, server, pictures):
-    one = client.decrypt(server.run(client.encrypt(pictures[0])))
+    one = client.decrypt(server.run(client.encrypt(pictures[0])), scores=True)
     assert one.shape == (1, 10)
 
 
@@ -67,7 +86,7 @@ def test_fortran_order_reaches_the_server(program, client, server, pictures):
 def test_files_folders_and_lists_are_samples(program, client, server):
     assert program.predict(str(DIGITS / "plain-3.png")).argmax() == 3
     both = [DIGITS / "plain-3.png", str(DIGITS / "plain-1.png")]
-    assert client.decrypt(server.run(client.encrypt(both))).argmax(axis=1).tolist() == [3, 1]
+    assert [answer.index for answer in client.decrypt(server.run(client.encrypt(both)))] == [3, 1]
     x, y = program.interface.read(DIGITS)
     assert x.shape == (50, 1, 28, 28) and y.tolist() == list(range(10)) * 5
     assert (program.predict(x) == program.predict(DIGITS)).all()
@@ -112,8 +131,12 @@ def test_numbers_far_out_of_range_are_refused_and_doubted(client, server, pictur
     assert error.facts["index"] == 3 * 28 + 4 and "any_range" in error.remedy
     result = server.run(client.encrypt(x, any_range=True))
     with pytest.warns(fhec.DoubtWarning, match="sample 1: score") as doubts:
-        client.decrypt(result)
+        client.decrypt(result, scores=True)
     assert doubts[0].filename == __file__
+    # Without scores it is not told which of the others are doubted.
+    with pytest.warns(fhec.DoubtWarning, match="sample 1: (the best|another) score") as doubts:
+        client.decrypt(result)
+    assert len(doubts) <= 2
     with pytest.warns(fhec.DoubtWarning):
         client.decrypt(result, raw=True)
 

@@ -7,7 +7,7 @@ A model becomes a program (`compile`), a client makes keys and encrypts (`Client
     client = fhec.Client(program.interface)
     server = fhec.Server(program)
     server.add_keys(client.eval_keys())
-    scores = client.decrypt(server.run(client.encrypt(images[:4])))
+    answers = client.decrypt(server.run(client.encrypt(images[:4])))
 
 `levels` says what a model costs, `Program.simulate` what the noise of encryption does to a data set, `report` shows a page, and
 `run_dataset` measures encrypted accuracy and time. Files are those of the commands `fhec` and `fhe-run`, both ways.
@@ -27,6 +27,7 @@ from fhec._errors import (
     MismatchError,
     ModelError,
     ResourceError,
+    ScoresWarning,
     ServiceError,
     UsageError,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "Program",
     "Report",
     "ResourceError",
+    "ScoresWarning",
     "Server",
     "Service",
     "ServiceError",

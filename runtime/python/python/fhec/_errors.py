@@ -67,6 +67,15 @@ class DoubtWarning(UserWarning):
     """Scores that are not to be trusted, or a program that gives such scores on its own calibration inputs."""
 
 
+class ScoresWarning(UserWarning):
+    """Scores were asked for: they are decrypted values, which must not reach the server."""
+
+
+def secret(text: str, depth: int = 1) -> None:
+    """Warns of what is handed out; the place that is named is `depth` calls above."""
+    warnings.warn(text, ScoresWarning, stacklevel=depth + 1)
+
+
 def doubt(text: str, depth: int = 1) -> None:
     """Warns; the place that is named is `depth` calls above."""
     warnings.warn(text, DoubtWarning, stacklevel=depth + 1)

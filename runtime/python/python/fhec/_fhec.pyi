@@ -1,7 +1,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NoReturn, Self, TypeAlias, final
+from typing import Any, Literal, NoReturn, Self, TypeAlias, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -167,10 +167,24 @@ class Client:
     def encrypt(
         self, x: _Samples, *, model_input: str | None = None, resize: bool = False, any_range: bool = False
     ) -> Ciphertexts: ...
+    @overload
     def decrypt(
-        self, result: Ciphertexts | _Source, *, request: Ciphertexts | _Source | None = None, raw: bool = False
+        self, result: Ciphertexts | _Source, *, request: Ciphertexts | _Source | None = None,
+        scores: Literal[False] = False, raw: Literal[False] = False,
+    ) -> list[Answer]: ...
+    @overload
+    def decrypt(
+        self, result: Ciphertexts | _Source, *, request: Ciphertexts | _Source | None = None,
+        scores: Literal[True], raw: bool = False,
     ) -> NDArray[np.float64]: ...
-    def answers(self, result: Ciphertexts | _Source, *, request: Ciphertexts | _Source | None = None) -> list[Answer]: ...
+    @overload
+    def decrypt(
+        self, result: Ciphertexts | _Source, *, request: Ciphertexts | _Source | None = None,
+        scores: bool = False, raw: Literal[True],
+    ) -> NDArray[np.float64]: ...
+    def answers(
+        self, result: Ciphertexts | _Source, *, request: Ciphertexts | _Source | None = None, scores: bool = False
+    ) -> list[Answer]: ...
     def __reduce__(self) -> NoReturn: ...
     def __getstate__(self) -> NoReturn: ...
     def __copy__(self) -> NoReturn: ...

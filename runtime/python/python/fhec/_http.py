@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 import time
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import ssl
 
     from numpy.typing import ArrayLike, NDArray
+
+    from fhec._results import Answer
 
 _REMEDIES = {
     "no-token": "pass token=..., as `fhe-serve token add` gave it",
@@ -124,13 +126,26 @@ class Service:
         self._forget("DELETE", path)
         return result
 
-    def predict(self, x: ArrayLike | str | os.PathLike[str], *, progress: _progress.Progress = None) -> NDArray[np.float64]:
-        """The scores of samples, encrypted here and evaluated there: an array of [samples, scores]."""
+    @overload
+    def predict(
+        self, x: ArrayLike | str | os.PathLike[str], *, scores: Literal[False] = False, progress: _progress.Progress = None
+    ) -> list[Answer]: ...
+    @overload
+    def predict(
+        self, x: ArrayLike | str | os.PathLike[str], *, scores: Literal[True], progress: _progress.Progress = None
+    ) -> NDArray[np.float64]: ...
+    def predict(
+        self, x: ArrayLike | str | os.PathLike[str], *, scores: bool = False, progress: _progress.Progress = None
+    ) -> list[Answer] | NDArray[np.float64]:
+        """What results say of samples, encrypted here and evaluated there: an `Answer` for each, or with `scores=True` an array of
+        [samples, scores], which are for you only (see `Client.decrypt`)."""
         requests = [self._client.encrypt(sample) for sample in self._each(x)]
         if not self._has_keys:
             self.send_keys(progress=progress)
         answers = [(request, self.run(request, progress=progress)) for request in requests]
-        return np.concatenate([self._client.decrypt(result, request=request) for request, result in answers])
+        if scores:
+            return np.concatenate([self._client.decrypt(result, request=request, scores=True) for request, result in answers])
+        return [answer for request, result in answers for answer in self._client.decrypt(result, request=request)]
 
     def _each(self, x: Any) -> list[Any]:
         """The samples one by one: a job has one."""

@@ -28,21 +28,22 @@ class LayerLoss:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a decrypted result says of one sample: `Client.answers` gives them."""
+    """What a decrypted result says of one sample: `Client.decrypt` gives them."""
 
-    #: The class by name, or its position where classes have no names.
-    label: str
+    #: The class by name, or its position where classes have no names; None if the model computes a number, which is a score.
+    label: str | None
     #: Its position in the scores.
-    index: int
+    index: int | None
     #: Softmax of the rounded scores, rounded down to tenths; None for a single score.
     confidence: float | None
     #: Whether the noise may have exchanged it with another class.
     is_undecided: bool
     #: What is wrong with scores, in words; empty where nothing is.
     doubts: tuple[str, ...]
-    #: Scores, rounded to the digits that mean something.
-    scores: NDArray[np.float64] = field(repr=False)
-    #: Outputs of the model by name, where they are more or other than the scores: arrays, and lists of names of classes.
+    #: Scores, rounded to the digits that mean something; None unless they were asked for.
+    scores: NDArray[np.float64] | None = field(repr=False)
+    #: Outputs of the model by name, where they are more or other than the scores: lists of names of classes, and arrays if
+    #: scores were asked for.
     outputs: dict[str, NDArray[np.float64] | list[str]] = field(repr=False)
 
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use fhe_bytecode::{Fingerprint, Interface as Contract, Port};
 use fhe_ckks::key_request;
-use fhe_client::Answer;
+use fhe_client::Told;
 use fhe_runtime::store;
 use fhe_secret::{SecretKey, SeedSource};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use self::samples::{decrypted, encrypted};
+use self::samples::{Digits, decrypted, encrypted};
 use crate::ciphertexts::{Ciphertexts, bytes_of};
 use crate::fault::{Class, Fault};
 use crate::interface::Interface;
@@ -84,21 +84,21 @@ impl Client {
         self.inner.interface()
     }
 
-    /// What results say; warns of what is not to be trusted.
+    /// What results say; warns of what is not to be trusted, and of scores.
     fn read(
         &self,
         py: Python<'_>,
         result: &Bound<'_, PyAny>,
         request: Option<&Bound<'_, PyAny>>,
-        raw: bool,
-    ) -> PyResult<Vec<Answer>> {
+        digits: Digits,
+    ) -> PyResult<Vec<Told>> {
         let bytes = bytes_of("result", result)?;
         let request = request.map(|request| bytes_of("request", request)).transpose()?;
         let inner = self.inner.clone();
         let found = long::run(py, &COMMON, None, move |watch| {
-            decrypted(&inner, &bytes, request.as_deref(), raw, watch)
+            decrypted(&inner, &bytes, request.as_deref(), digits, watch)
         })?;
-        answers::warn(py, &found)?;
+        answers::warn(py, &found, digits != Digits::None)?;
         Ok(found)
     }
 }
@@ -219,40 +219,53 @@ impl Client {
         Ok(encrypted)
     }
 
-    /// Decrypts results to scores: an array of [samples, scores].
+    /// Decrypts results: a list with an `Answer` for every sample, or an array of [samples, scores] where scores are asked for.
     ///
-    /// Scores are rounded to the digits that mean something. Digits below the noise give the secret key away to whoever gets
-    /// them together with the ciphertexts; `raw=True` gives them nevertheless, for measuring errors with keys that protect
-    /// nothing else.
+    /// An answer has the class and its label, a coarse confidence, and whether the noise leaves it undecided. `scores=True` gives
+    /// scores in its place, rounded to the digits that mean something, with an `fhec.ScoresWarning`: they are decrypted values and
+    /// must not reach the server. Digits below the noise give the secret key away to whoever gets them together with the
+    /// ciphertexts; `raw=True` gives them nevertheless, for measuring errors with keys that protect nothing else.
     ///
     /// `request` is what the result has to answer: one that answers another request is refused.
     ///
     /// A score where no score of the calibration lay, or that may have wrapped around, gives an `fhec.DoubtWarning`.
-    #[pyo3(signature = (result, *, request=None, raw=false))]
+    #[pyo3(signature = (result, *, request=None, scores=false, raw=false))]
     fn decrypt<'py>(
         &self,
         py: Python<'py>,
         result: &Bound<'py, PyAny>,
         request: Option<&Bound<'py, PyAny>>,
+        scores: bool,
         raw: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let answers = self.read(py, result, request, raw)?;
-        let rows: Vec<Vec<f64>> = answers.into_iter().map(|answer| answer.scores).collect();
+        let digits = match (raw, scores) {
+            (true, _) => Digits::All,
+            (false, true) => Digits::Rounded,
+            (false, false) => Digits::None,
+        };
+        let told = self.read(py, result, request, digits)?;
+        if digits == Digits::None {
+            return answers::all(py, told);
+        }
+        let rows: Vec<Vec<f64>> = told.into_iter().filter_map(|told| told.scores).collect();
         array(py, &rows, self.contract().output_layout().shape().len())
     }
 
     /// Decrypts results to what they say: a list with an `Answer` for every sample, as `fhe-run decrypt` shows it.
     ///
-    /// An answer has the class and its label, a coarse confidence, whether the noise leaves it undecided, and the outputs of the
-    /// model where they are more or other than the scores, such as probabilities after a softmax. `request` is as for `decrypt`.
-    #[pyo3(signature = (result, *, request=None))]
+    /// With `scores=True` answers have the rounded scores, what is wrong with each, and the outputs of the model where they are
+    /// more or other than the scores, such as probabilities after a softmax; see `decrypt` for what they risk and for `request`.
+    #[pyo3(signature = (result, *, request=None, scores=false))]
     fn answers<'py>(
         &self,
         py: Python<'py>,
         result: &Bound<'py, PyAny>,
         request: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.read(py, result, request, false)?.iter().map(|answer| answers::shown(py, answer)).collect()
+        scores: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let digits = if scores { Digits::Rounded } else { Digits::None };
+        let told = self.read(py, result, request, digits)?;
+        answers::all(py, told)
     }
 
     fn __repr__(&self) -> String {

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use fhe_bytecode::Port;
-use fhe_client::{Answer, Client, ClientError, Outside, prepare, prepare_part, prepare_unchecked};
+use fhe_client::{Answer, Client, ClientError, Outside, Told, prepare, prepare_part, prepare_unchecked};
 use fhe_files::{Ciphertexts as Stored, Expected, decode_ciphertexts, encode_ciphertexts, read_request};
 use fhe_secret::SeedSource;
 
@@ -57,14 +57,22 @@ pub(super) fn encrypted(
     Ok((Ciphertexts::new(bytes, "request")?, outside))
 }
 
+/// Which digits of scores are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Digits {
+    None,
+    Rounded,
+    All,
+}
+
 /// What every result says, after its key and the request that it answers were checked.
 pub(super) fn decrypted(
     client: &Client,
     bytes: &[u8],
     request: Option<&[u8]>,
-    raw: bool,
+    digits: Digits,
     watch: &Watch,
-) -> Result<Vec<Answer>, Fault> {
+) -> Result<Vec<Told>, Fault> {
     let (context, wanted) = (client.context(), Expected::result(client.interface()));
     let results = decode_ciphertexts(Cursor::new(bytes), bytes.len() as u64, context, &wanted)
         .map_err(|error| Fault::format("result", error))?;
@@ -84,11 +92,11 @@ pub(super) fn decrypted(
         watch.tell(Some(i as f64 / n as f64), format!("sample {} of {n}", i + 1));
         let sample: Vec<_> = sample.into_iter().map(|stored| stored.expand(context)).collect();
         let every_digit = client.decrypt_raw(&sample)?;
-        let mut answer = Answer::new(client.interface(), &every_digit);
-        if raw {
-            answer.scores = every_digit.to_vec();
+        let mut told = Answer::new(client.interface(), &every_digit).told(digits != Digits::None);
+        if digits == Digits::All {
+            told.scores = Some(every_digit.to_vec());
         }
-        Ok(answer)
+        Ok(told)
     };
     results.samples.into_iter().enumerate().map(one).collect()
 }
