@@ -269,7 +269,7 @@ fn every_step_sums_up_as_json_on_request() {
 #[test]
 fn the_version_names_the_formats_of_files() {
     let text = Folder::new(Packing::Packed).ok("--version");
-    assert!(text.contains("program format 3, key and ciphertext format 2"), "{text}");
+    assert!(text.contains("program format 4, key and ciphertext format 2"), "{text}");
 }
 
 #[test]
