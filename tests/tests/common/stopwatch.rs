@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-pub struct Stopwatch(Option<Duration>, Instant);
+pub(crate) struct Stopwatch(Option<Duration>, Instant);
 
 impl Stopwatch {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self(thread_time(), Instant::now())
     }
 
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         match (self.0, thread_time()) {
             (Some(before), Some(now)) => now.saturating_sub(before),
             _ => self.1.elapsed(),
