@@ -151,7 +151,7 @@ fn ways_that_meet_again_are_gone_once() {
     w.tensor("k", &[2, 2, 3, 3], &kernel);
     w.tensor("q", &[2, 1, 1], &[0.5, 0.0]);
     let pads = ("pads", Attr::Ints(vec![1, 1, 1, 1]));
-    let mut y = w.node_with("Conv", &[&image, "k"], &[pads.clone()]);
+    let mut y = w.node_with("Conv", &[&image, "k"], std::slice::from_ref(&pads));
     for _ in 0..60 {
         let pool = |w: &mut OnnxWriter, y: &str, size: i64| {
             let ints = |n: i64| Attr::Ints(vec![n; 2]);
