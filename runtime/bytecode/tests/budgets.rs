@@ -235,7 +235,9 @@ fn many_errors_with_long_names() {
 
 /// Lists of things that take few bytes in a file and many in memory.
 fn bytes_that_become_many() {
-    for (name, bytes) in sections::long_lists(include_bytes!("../../../tests/golden/v3.fhebc")) {
+    let of_levels = sections::long_lists(include_bytes!("../../../tests/golden/v3.fhebc"));
+    let of_rings = sections::long_segment_lists(include_bytes!("../../../tests/golden/rings.fhebc"));
+    for (name, bytes) in of_levels.into_iter().chain(of_rings) {
         let limits = |what: &str, read: &dyn Fn() -> Option<String>| {
             let start = Clock::start();
             let (error, peak) = memory::peak_during(read);
