@@ -17,8 +17,7 @@ const CLASS_PREMIUM: f64 = 1.1;
 const BEYOND_SIMULATED: f64 = 1.5;
 
 /// The first program, or where nobody fixed its precision the first whose errors are as predicted and whose noise leaves every
-/// class of the calibration inputs as it is. Classes and clear bounds are worth a little time, a bound that holds whatever it
-/// takes.
+/// class of the calibration inputs as it is. Classes are worth a little time, a bound that holds whatever it takes.
 pub(super) fn until_kept(
     request: &Request,
     options: &mut BuildOptions,
@@ -42,10 +41,9 @@ pub(super) fn until_kept(
     };
     loop {
         let check = checked(&built, if keeps_classes { Until::Fault } else { Until::End }, observer)?;
-        let (predicted, simulated) = (built.bound(), check.summary.max_abs_error);
-        let is_contradicted = simulated > predicted;
+        let is_contradicted = check.summary.max_abs_error > built.bound();
         let is_changed = keeps_classes && check.summary.changed_classes > 0;
-        if !is_free || !(is_changed || BEYOND_SIMULATED * simulated > predicted) {
+        if !is_free || !(is_changed || is_contradicted) {
             return honest(built, check, survey);
         }
         let more = built.schedule().precision + 1.0;
