@@ -126,7 +126,14 @@ fn alpha(graph: &Graph, id: NodeId) -> Option<Small> {
         let least = if is_monic { least_alpha(&c, i, widths.len(), width) } else { 0.0 };
         least.max(width)
     };
-    Some(Small::vector(widths.iter().enumerate().map(channel).collect()))
+    let alphas: Vec<f64> = widths.iter().enumerate().map(channel).collect();
+    let degree = c.rows() as i32 - 1;
+    alphas.iter().all(|alpha| is_factor(alpha.powi(degree))).then(|| Small::vector(alphas))
+}
+
+/// Whether ranges and weights can be multiplied and divided by a number without leaving what a double holds.
+fn is_factor(number: f64) -> bool {
+    number.is_normal() && number.recip().is_normal()
 }
 
 /// The largest absolute value of every channel, none much smaller than the widest.
@@ -138,9 +145,11 @@ fn widths(range: &ValueRange) -> Option<Vec<f64>> {
 
 /// The largest absolute value of every channel of both factors.
 fn factor_alphas(graph: &Graph, id: NodeId) -> Option<[Small; 2]> {
-    let alpha = |x: NodeId| Some(Small::vector(widths(graph.node(x).range.as_ref()?)?));
+    let alpha = |x: NodeId| widths(graph.node(x).range.as_ref()?);
     let factors = graph.operands(id);
-    Some([alpha(factors[0])?, alpha(factors[1])?])
+    let alphas = [alpha(factors[0])?, alpha(factors[1])?];
+    let is_sound = alphas[0].iter().zip(&alphas[1]).all(|(a, b)| is_factor(a * b));
+    is_sound.then(|| alphas.map(Small::vector))
 }
 
 fn apply_to_product(graph: &mut Graph, id: NodeId, alphas: &[Small; 2]) -> Result<(), ShapeError> {

@@ -16,7 +16,7 @@ use stopwatch::Stopwatch;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Nodes of the largest graphs that are optimized.
-const LARGEST: usize = 4000;
+const LARGEST: usize = 2000;
 
 /// A writer with an input of four numbers, a dense weight and two factors per channel: one without zeros, one with.
 fn writer() -> (OnnxWriter, String) {
@@ -80,7 +80,7 @@ fn a_network_of_more_operations_than_can_be_optimized_is_refused() {
     let began = Stopwatch::start();
     let error = import_bytes(squares(20_000), &ImportOptions::default()).expect_err("too many");
     let shown = Diagnostic::import("model", &error).to_string();
-    assert!(shown.contains("(Mul) is where the network has more than 4096 operations"), "{shown}");
+    assert!(shown.contains("(Mul) is where the network has more than 2048 operations"), "{shown}");
     assert!(shown.contains("build it in parts"), "{shown}");
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
 }

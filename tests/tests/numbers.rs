@@ -26,7 +26,7 @@ fn a_number_is_a_score() {
     said("fhec build model.onnx -o model.fhebc --toy --quiet");
     let infer = "fhe-run infer model.fhebc input.csv --insecure --quiet";
     let (text, _) = said(infer);
-    assert_eq!(text.trim(), "a number, which --scores shows rounded");
+    assert_eq!(text.trim(), "input.csv: a number, which --scores shows rounded");
     let json = |line: &str| serde_json::from_str::<serde_json::Value>(&said(line).0).unwrap();
     let told = json(&format!("{infer} --format json"));
     assert_eq!(told["predictions"][0]["top"], serde_json::json!([]));

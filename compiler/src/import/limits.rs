@@ -8,7 +8,7 @@ pub(super) const MAX_FILE_LEN: u64 = 1 << 31;
 /// Most nested messages in a file.
 pub(super) const MAX_NESTING: usize = 32;
 /// Most nodes of the graph that is made of a model: passes compare ways to write the whole graph for every node of it.
-pub(super) const MAX_NODES: usize = 4096;
+pub(super) const MAX_NODES: usize = 2048;
 /// Highest rank of a tensor.
 pub(super) const MAX_RANK: usize = 8;
 /// Most numbers in one encrypted value.
