@@ -146,10 +146,10 @@ impl Client {
             let (context, key) = (inner.context(), inner.key());
             let request = key_request(context, inner.interface().as_ref());
             let (n, mut seeds) = (request.len(), SeedSource::os());
-            let mut keys = std::collections::BTreeMap::new();
+            let mut keys = Vec::with_capacity(n);
             for (done, (key_use, level)) in request.iter().enumerate() {
                 watch.tell(Some(done as f64 / n as f64), format!("key {} of {n}", done + 1));
-                keys.insert(key_use, key.evaluation_key(context, (key_use, level), &mut seeds)?);
+                keys.push((key_use, key.evaluation_key(context, (key_use, level), &mut seeds)?));
             }
             let keys = fhe_ckks::EvaluationKeys::from_parts(context, key.id(), keys);
             Ok(EvalKeys { context: context.clone(), keys: Arc::new(keys) })
