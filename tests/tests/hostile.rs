@@ -229,7 +229,7 @@ fn models() -> Vec<(&'static str, Vec<u8>)> {
     };
     let mut squares = OnnxWriter::new("squares");
     let x = squares.input("x", &[None, Some(4)]);
-    let last = (0..20_000).fold(x, |y, _| squares.node("Mul", &[&y, &y]));
+    let last = (0..12_000).fold(x, |y, _| squares.node("Mul", &[&y, &y]));
     let mut wide = OnnxWriter::new("wide");
     let x = wide.input("x", &[None, Some(1 << 40)]);
     let y = wide.node("Mul", &[&x, &x]);

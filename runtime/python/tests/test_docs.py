@@ -57,4 +57,4 @@ def test_the_first_notebook_runs(tmp_path):
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
     shown = ["".join(out.get("data", {}).get("text/plain", "") for out in cell.outputs) for cell in notebook.cells]
-    assert "(array([3, 1, 4, 5]), array([3, 1, 4, 5]))" in shown, shown
+    assert "([3, 1, 4, 5], array([3, 1, 4, 5]))" in shown, shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -61,7 +62,9 @@ def test_outputs_are_those_of_the_model_in_its_own_order(name):
     for i, answer in enumerate(answers):
         assert set(answer.outputs) == set(outputs)
         for key, wanted in outputs.items():
-            assert close(answer.outputs[key], wanted[i], 2 * program.max_abs_error + 0.02), (name, key)
+            # Outputs are computed from scores that are rounded to a power of ten.
+            unit = 10 ** math.ceil(math.log10(program.max_abs_error))
+            assert close(answer.outputs[key], wanted[i], 2 * program.max_abs_error + 0.02 + unit / 2), (name, key)
 
 
 @pytest.mark.parametrize("name", ["skl-logistic-3", "pt-argmax"])

@@ -136,7 +136,7 @@ def test_numbers_far_out_of_range_are_refused_and_doubted(client, server, pictur
     # Without scores it is not told which of the others are doubted.
     with pytest.warns(fhec.DoubtWarning, match="sample 1: (the best|another) score") as doubts:
         client.decrypt(result)
-    assert len(doubts) <= 2
+    assert len(doubts) <= 2 * len(x)
     with pytest.warns(fhec.DoubtWarning):
         client.decrypt(result, raw=True)
 
