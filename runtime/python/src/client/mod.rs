@@ -222,8 +222,8 @@ impl Client {
     /// Decrypts results: a list with an `Answer` for every sample, or an array of [samples, scores] where scores are asked for.
     ///
     /// An answer has the class and its label, a coarse confidence, and whether the noise leaves it undecided. `scores=True` gives
-    /// scores in its place, rounded to the digits that mean something, with an `fhec.ScoresWarning`: they are decrypted values and
-    /// must not reach the server. Digits below the noise give the secret key away to whoever gets them together with the
+    /// scores in its place, rounded to the digits that mean something, with an `fhec.ScoresWarning`: they are decrypted values
+    /// and must not reach the server. Digits below the noise give the secret key away to whoever gets them together with the
     /// ciphertexts; `raw=True` gives them nevertheless, for measuring errors with keys that protect nothing else.
     ///
     /// `request` is what the result has to answer: one that answers another request is refused.
