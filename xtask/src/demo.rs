@@ -50,7 +50,9 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
         "Built after {:.0} s. Now the model: from ONNX to a program for encrypted pictures.\n",
         begin.elapsed().as_secs_f64()
     );
-    step("target/release/fhec", &["build", MODEL, "-o", PROGRAM, "--calibrate", "examples/digits"])?;
+    // An image takes milliseconds whatever its precision.
+    let more = ["--calibrate", "examples/digits", "--precision", "8"];
+    step("target/release/fhec", &[&["build", MODEL, "-o", PROGRAM][..], &more].concat())?;
     println!("Keys, encryption, evaluation and decryption, all in one process for once.\n");
     step("target/release/fhe-run", &["demo", PROGRAM, &picture])?;
     println!("What happened, step by step: docs/tutorial.md. With your own network: docs/training.md.");
