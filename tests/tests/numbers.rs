@@ -16,7 +16,7 @@ fn a_number_is_a_score() {
     let y = w.node("Mul", &[&y, &y]);
     let y = w.node("MatMul", &[&y, "v"]);
     fs::write(folder.path().join("model.onnx"), w.finish(&y, &[Some(1), Some(1)])).unwrap();
-    fs::write(folder.path().join("input.csv"), "1,0.5,-1,0.25\n").unwrap();
+    fs::write(folder.path().join("input.csv"), "1,0.5,0.5,0.1\n").unwrap();
     let said = |line: &str| {
         let output = output(folder.path(), line);
         let error = String::from_utf8_lossy(&output.stderr);
@@ -33,10 +33,10 @@ fn a_number_is_a_score() {
     assert!(told["predictions"][0].get("value").is_none() && told.get("warning").is_none(), "{told}");
     let (rows, _) = said(&format!("{infer} --format csv"));
     assert!(!rows.contains("value"), "{rows}");
-    // (0.3 * 0.75)^2 * 0.5 * 4
+    // (0.3 * 2.1)^2 * 0.5 * 4, rounded to a power of ten
     let asked = json(&format!("{infer} --format json --scores"));
     let value = asked["predictions"][0]["value"].as_f64().unwrap();
-    assert!((value - 0.10125).abs() < 0.05, "{value}");
+    assert!((value - 0.79).abs() < 0.3, "{value}");
     assert!(asked["warning"].as_str().unwrap().contains("give the secret key away"));
     let (rows, error) = said(&format!("{infer} --format csv --scores"));
     assert!(rows.contains("value") && error.contains("give the secret key away"), "{rows} {error}");
