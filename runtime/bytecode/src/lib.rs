@@ -41,7 +41,9 @@ pub use memory::Memory;
 pub use params::{
     Fingerprint, KeyPlace, Level, Lower, Params, ParamsError, ParamsSpec, Pool, SegmentSpec, TowerIdx,
 };
-pub use plan::{CostModel, Cpu, ExpandedPlan, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts};
+pub use plan::{
+    CostModel, Cpu, ExpandedPlan, Gait, Hop, Plan, PlanCounts, PlanGroup, PlanTerm, Split, StepCosts,
+};
 pub use program::{
     Classes, InputSpec, Instruction, Interval, Kind, LayerSpec, LinearMap, Numbers, Op, Origin, OutputSpec,
     Port, Prediction, Preprocessing, ProgramSpec, Raw, RotationKey, SegmentKeys, Tail, TailStep,

@@ -5,6 +5,7 @@ use crate::layout::Layout;
 use crate::linear::{Diagonals, LinearOp, Pairing};
 use crate::plan::{ExpandedPlan, Plan};
 use crate::rotation::Rotation;
+use std::collections::BTreeMap;
 
 /// A small seeded generator (splitmix64).
 pub(crate) struct Rng(u64);
@@ -45,7 +46,12 @@ pub(crate) fn apply_diagonals(diagonals: &Diagonals, inputs: &[Vec<f64>]) -> Vec
 /// Executes an expanded plan on slot vectors.
 pub(crate) fn apply_plan(plan: &ExpandedPlan, diagonals: &Diagonals, inputs: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let slots = diagonals.slots();
-    let mut sums = vec![[vec![0.0; slots], vec![0.0; slots]]; diagonals.n_sums()];
+    let nothing = || [vec![0.0; slots], vec![0.0; slots]];
+    let mut at: BTreeMap<(u32, Rotation), [Vec<f64>; 2]> = BTreeMap::new();
+    let add = |total: &mut [Vec<f64>; 2], part: [Vec<f64>; 2]| {
+        let both = total.iter_mut().flatten().zip(part.into_iter().flatten());
+        both.for_each(|(y, x)| *y += x);
+    };
     let (mut re, mut im) = (vec![0.0; diagonals.period()], vec![0.0; diagonals.period()]);
     for group in &plan.groups {
         let mut inner = [vec![0.0; slots], vec![0.0; slots]];
@@ -56,12 +62,20 @@ pub(crate) fn apply_plan(plan: &ExpandedPlan, diagonals: &Diagonals, inputs: &[V
                 part.iter_mut().enumerate().for_each(|(s, y)| *y += vector[s % vector.len()] * rotated[s]);
             }
         }
-        for (total, part) in sums[group.sum as usize].iter_mut().zip(inner) {
-            total.iter_mut().zip(rotate(&part, group.giant)).for_each(|(y, r)| *y += r);
+        add(at.entry((group.sum, group.giant)).or_insert_with(nothing), inner);
+    }
+    for sum in 0..diagonals.n_sums() as u32 {
+        for hop in &plan.hops {
+            if let Some(part) = at.remove(&(sum, hop.from)) {
+                let rotated = part.map(|half| rotate(&half, hop.by));
+                add(at.entry((sum, hop.to)).or_insert_with(nothing), rotated);
+            }
         }
     }
+    assert!(at.keys().all(|(_, giant)| giant.is_zero()), "sums that never come to their end");
     let mut outputs = Vec::new();
-    for [re, im] in sums {
+    for sum in 0..diagonals.n_sums() as u32 {
+        let [re, im] = at.remove(&(sum, Rotation::ZERO)).unwrap_or_else(nothing);
         match plan.pairing {
             Pairing::None => outputs.push(re),
             Pairing::Halves => {

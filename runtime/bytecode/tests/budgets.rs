@@ -216,7 +216,7 @@ fn many_uses_of_one_map() {
     let mut program = through(vec![row.clone(), row], code);
     let op = LinearOp::SumPool { kernel: [1, 4096], stride: [1; 2], pads: [0; 2], factor: 1.0 };
     let split = |r: i64| Split { rotation: Rotation::new(r, 1 << 16), baby: Rotation::ZERO };
-    let plan = Plan { splits: (0..4096).map(split).collect() };
+    let plan = Plan { splits: (0..4096).map(split).collect(), ..Plan::default() };
     program.maps = vec![LinearMap { plan, ..map(op, Pairing::None) }];
     check("uses", program, Some("keys: no key for rotation +1 at L2"));
 }

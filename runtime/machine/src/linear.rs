@@ -10,7 +10,7 @@ use fhe_bytecode::{CheckedMap, DiagonalId, Diagonals, Level, Pairing, PlaintextK
 
 use super::cache::{Demand, Meter, PlaintextSet, Share};
 use super::progress::Ticker;
-use fhe_ckks::linear::{Diagonal, LinearGroup, LinearPlan, LinearTerm, Parts, PlaintextSource};
+use fhe_ckks::linear::{Diagonal, Hop, LinearGroup, LinearPlan, LinearTerm, Parts, PlaintextSource};
 use fhe_ckks::{CkksError, Context};
 
 /// One plaintext of a map: a diagonal rotated back by its giant step, at the scale of its term.
@@ -52,13 +52,19 @@ impl LinearStep {
             LinearGroup { output: group.sum as usize, giant: rotation(context, group.giant), terms }
         });
         let groups = groups.collect();
+        let hops = map.plan.hops.iter().map(|hop| Hop {
+            from: rotation(context, hop.from),
+            to: rotation(context, hop.to),
+            by: rotation(context, hop.by),
+        });
+        let hops = hops.collect();
         let fold = map.plan.folds.iter().map(|&fold| rotation(context, fold)).collect();
         let parts = match (diagonals.pairing(), diagonals.half()) {
             (Pairing::None, _) => Parts::Real,
             (Pairing::Outputs, _) => Parts::Outputs(diagonals.n_outputs()),
             (Pairing::Halves, half) => Parts::Rotated(rotation(context, half.unwrap_or(Rotation::ZERO))),
         };
-        let plan = LinearPlan { n_outputs: diagonals.n_sums(), groups, parts, fold };
+        let plan = LinearPlan { n_outputs: diagonals.n_sums(), groups, hops, parts, fold };
         if plan.adds_first() {
             n_uses = names.len();
         }

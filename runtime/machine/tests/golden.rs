@@ -14,7 +14,10 @@ use std::sync::Arc;
 
 use fhe_bytecode::codec::{DEFAULT_LIMIT, decode, encode, encode_interface, read_interface};
 use fhe_bytecode::params::primes::ntt_primes_below;
-use fhe_bytecode::{CheckedProgram, Level, Packing, Pairing, Pool, SegmentSpec, TowerIdx, required_keys};
+use fhe_bytecode::{
+    CheckedProgram, Gait, Level, Packing, Pairing, Pool, Rotation as ProgramRotation, SegmentSpec, TowerIdx,
+    required_keys,
+};
 use fhe_ckks::{
     Context, EvaluationKeys, Evaluator, Galois, KeyRequest, KeyUse, Rotation, descend, key_request,
 };
@@ -75,9 +78,14 @@ fn pooled() -> CheckedProgram {
     CheckedProgram::new(spec).unwrap()
 }
 
-/// The toy program with a quarter of the ring, two special primes and one digit from level 1 on.
+/// The toy program with a quarter of the ring, two special primes and one digit from level 1 on, and with giant steps alone, which
+/// are taken together.
 fn ringed() -> CheckedProgram {
     let mut spec = paired_toy_program(Packing::Packed, [Pairing::Halves, Pairing::None]).spec().clone();
+    for (map, gait) in spec.maps.iter_mut().zip([Gait::Inward, Gait::Down]) {
+        map.plan.gait = gait;
+        map.plan.splits.iter_mut().for_each(|split| split.baby = ProgramRotation::ZERO);
+    }
     let (log_n, level, digits) = (spec.params.log_n - 2, LOWER, vec![2]);
     let taken = [&spec.params.towers[..], &spec.params.special_primes].concat();
     let special_primes = ntt_primes_below(47, spec.params.log_n, 2, &taken).unwrap();

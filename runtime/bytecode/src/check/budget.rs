@@ -5,7 +5,7 @@
 //! refuses what needs more.
 
 use crate::constants::{Constants, TensorData};
-use crate::program::{Op, ProgramSpec};
+use crate::program::{LinearMap, Op, ProgramSpec};
 
 /// Steps that every program may take.
 const FREE_STEPS: u64 = 1 << 21;
@@ -49,7 +49,8 @@ impl Budget {
 
 /// Bytes that a program has in a file, not more than it really has.
 fn bytes(spec: &ProgramSpec) -> u64 {
-    let splits = spec.maps.iter().map(|map| 2 * map.plan.splits.len() + 4 * map.terms.len()).sum::<usize>();
+    let of_map = |map: &LinearMap| 1 + 2 * map.plan.splits.len() + 4 * map.terms.len();
+    let splits = spec.maps.iter().map(of_map).sum::<usize>();
     let code = spec.instructions.iter().map(|instruction| match &instruction.op {
         Op::Linear { src, .. } => 8 + 2 * src.len(),
         _ => 4,

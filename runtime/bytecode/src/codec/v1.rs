@@ -82,7 +82,7 @@ structs! {
         terms: Vec<LinearTerm>, output: LayoutId, pairing: Pairing, plan: Plan,
     }
     LinearTerm for linear::LinearTerm { op: LinearOp, input: LayoutId }
-    Plan for plan::Plan { splits: Vec<Split> }
+    Plan for plan::Plan { splits: Vec<Split> } + { gait: plan::Gait::Direct }
     Split for plan::Split { rotation: Rotation, baby: Rotation }
     Layer for program::LayerSpec { name: String, seconds: f64, error: f64 } + { peak: 0.0 }
     RotationKey for program::RotationKey { rotation: Rotation, level: Level }

@@ -3,7 +3,7 @@
 //!
 //! Frozen: nothing here changes any more. What did not change since version 1 keeps its frozen type.
 
-mod constants;
+pub(super) mod constants;
 
 use super::DecodeError;
 use super::frozen::{Frozen, finished, sections, structs};

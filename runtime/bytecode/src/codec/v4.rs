@@ -1,18 +1,22 @@
-//! Version 4 of the format: lower levels may have a smaller ring, special primes and digits of their own, and keys for it.
+//! Version 4 of the format: lower levels may have a smaller ring, special primes and digits of their own, and keys for it; partial
+//! sums of a map may take their giant steps together.
 //!
 //! What did not change since version 3 keeps its frozen type.
 
 use super::DecodeError;
-use super::frozen::{Frozen, finished, sections, structs};
+use super::frozen::{Frozen, enums, finished, sections, structs};
+use super::instructions::Instruction;
 use super::stream::SectionWriter;
 use super::wire::Reader;
 use super::{v1, v2, v3};
 use crate::check::CheckedProgram;
+use crate::ids::LayoutId;
 use crate::interface::InterfaceSpec;
 use crate::params::{self, Fingerprint, Level};
+use crate::plan;
 use crate::program::{self, ProgramSpec};
 use std::io::{self, Write};
-use v2::{Model, OutputFact, Pool};
+use v2::{OutputFact, Pool};
 use v3::{Input, Output};
 
 sections! {
@@ -32,6 +36,16 @@ sections! {
     }
 }
 
+sections! {
+    /// The other sections of a program.
+    Model {
+        b"CNST" constants: v2::constants::Constants,
+        b"MAPS" maps: Vec<LinearMap>,
+        b"LAYR" layers: Vec<v2::Layer>,
+        b"CODE" instructions: Vec<Instruction>,
+    }
+}
+
 /// A program of version 4.
 pub(super) struct Program {
     interface: Interface,
@@ -46,6 +60,18 @@ structs! {
     Segment for params::SegmentSpec { log_n: u32, level: Level, special_primes: Vec<u64>, digits: Vec<u16> }
     SegmentKeys for program::SegmentKeys {
         entry: Option<Level>, rotations: Vec<v1::RotationKey>, relin: Option<Level>, conjugation: Option<Level>,
+    }
+    LinearMap for program::LinearMap {
+        terms: Vec<v1::LinearTerm>, output: LayoutId, pairing: v1::Pairing, plan: Plan,
+    }
+    Plan for plan::Plan { splits: Vec<v1::Split>, gait: Gait }
+}
+
+enums! {
+    Gait for plan::Gait {
+        0 Direct {}
+        1 Inward {}
+        2 Down {}
     }
 }
 

@@ -16,7 +16,7 @@ use crate::plan::ExpandedPlan;
 pub struct LinearNoise {
     /// Its summands.
     pub terms: Vec<TermNoise>,
-    /// Non-zero giant steps of one sum.
+    /// Rotations of the partial sums of one sum.
     pub n_giants: f64,
     /// Rotate-and-add steps at the end; each doubles what came before.
     pub n_folds: usize,
@@ -121,9 +121,7 @@ impl LinearNoise {
             let shares = diagonals.shares(output);
             terms.iter_mut().zip(&shares).for_each(|(term, shares)| term.leak = Leak::new(shares));
         }
-        let mut n_giants = 0;
         for group in &plan.groups {
-            n_giants += usize::from(!group.giant.is_zero());
             let mut ids: Vec<(usize, _)> =
                 group.terms.iter().map(|t| (diagonals.term(t.diagonal), t.diagonal)).collect();
             ids.sort_unstable();
@@ -142,7 +140,8 @@ impl LinearNoise {
                 }
             }
         }
-        Self { terms, n_giants: n_giants as f64 / n_sums, n_folds: plan.folds.len(), pairing: plan.pairing }
+        let n_giants = plan.n_hops() as f64 / n_sums;
+        Self { terms, n_giants, n_folds: plan.folds.len(), pairing: plan.pairing }
     }
 
     /// Slots of the result's period that one of the sum's holds: each copy adds its noise.

@@ -10,11 +10,15 @@
 //! Real sums P are the outputs; the parts of complex ones are taken apart ([`Pairing`]). At the end
 //! y ← y + rot(y, f) for every fold f.
 //!
+//! A sum need not go all the way at once: it may be rotated to the next giant step and go on together with the sum that is
+//! there ([`Gait`]). That takes as many rotations, and one key where giant steps are equally far apart.
+//!
 //! A [`Plan`] stores only how each distinct rotation is split, so it stays small however many ciphertexts a
 //! map has; [`Plan::expand`] gives the groups and terms that an executor walks through.
 
 mod cost;
 mod cpu;
+mod gait;
 mod search;
 
 use crate::linear::{DiagonalId, Diagonals, Pairing};
@@ -24,6 +28,7 @@ use std::collections::{BTreeMap, HashSet};
 
 pub use cost::{CostModel, StepCosts};
 pub use cpu::Cpu;
+pub use gait::{Gait, Hop};
 pub use search::{menu, plan};
 
 /// How one rotation is split; the giant step is what the baby step leaves.
@@ -37,10 +42,12 @@ pub struct Split {
 
 /// A plan: the split of every distinct rotation of a map, sorted by rotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
 pub struct Plan {
     /// One split per distinct rotation.
     pub splits: Vec<Split>,
+    /// How sums take their giant steps.
+    #[serde(default)]
+    pub gait: Gait,
 }
 
 /// One product under a giant step.
@@ -72,6 +79,8 @@ pub struct ExpandedPlan {
     pub babies: Vec<Rotation>,
     /// Sorted by sum and giant step.
     pub groups: Vec<PlanGroup>,
+    /// The rotations that bring what is at a giant step to its sum, in order.
+    pub hops: Vec<Hop>,
     /// Rotations to add up at the end, in order, once the parts are taken apart.
     pub folds: Vec<Rotation>,
     /// What the imaginary parts of the sums are.
@@ -105,7 +114,8 @@ impl Plan {
     /// The plan without giant steps.
     pub fn trivial(diagonals: &Diagonals) -> Self {
         let rotations = distinct_rotations(diagonals);
-        Self { splits: rotations.into_iter().map(|r| Split { rotation: r, baby: r }).collect() }
+        let splits = rotations.into_iter().map(|r| Split { rotation: r, baby: r }).collect();
+        Self { splits, gait: Gait::Direct }
     }
 
     /// Groups and terms for an executor.
@@ -130,6 +140,7 @@ impl Plan {
             babies,
             n_products: n_products(diagonals, &groups),
             period: diagonals.period(),
+            hops: self.hops(diagonals.period()),
             groups,
             folds: diagonals.folds().to_vec(),
             pairing: diagonals.pairing(),
@@ -173,12 +184,21 @@ impl Plan {
 
     /// The distinct non-zero rotations of a map with this period and these rotations at its end, sorted.
     pub(crate) fn keyed(&self, period: usize, end: impl Iterator<Item = Rotation>) -> Vec<Rotation> {
-        let steps = self.splits.iter().flat_map(|s| [s.baby, s.giant_in(period)]);
+        let hops = self.hops(period);
+        let steps = self.splits.iter().map(|s| s.baby).chain(hops.iter().map(|hop| hop.by));
         let mut all: Vec<Rotation> = steps.chain(end).collect();
         all.retain(|r| !r.is_zero());
         all.sort_unstable();
         all.dedup();
         all
+    }
+
+    /// The rotations of sums, in order.
+    fn hops(&self, period: usize) -> Vec<Hop> {
+        let mut giants: Vec<Rotation> = self.splits.iter().map(|split| split.giant_in(period)).collect();
+        giants.sort_unstable();
+        giants.dedup();
+        self.gait.hops(&giants, period)
     }
 
     fn split(&self, rotation: Rotation) -> Option<&Split> {
@@ -212,7 +232,7 @@ impl ExpandedPlan {
         PlanCounts {
             hoists: hoisted.len(),
             babies: rotated.count(),
-            giants: self.groups.iter().filter(|g| !g.giant.is_zero()).count(),
+            giants: self.n_hops(),
             folds: (self.folds.len() + usize::from(self.half.is_some())) * self.n_outputs,
             conjugations: if self.pairing == Pairing::None { 0 } else { sums },
             terms: self.n_products,
@@ -224,6 +244,12 @@ impl ExpandedPlan {
 }
 
 impl ExpandedPlan {
+    /// Rotations of partial sums, of all sums together.
+    pub fn n_hops(&self) -> usize {
+        let of_sum = |groups: &[PlanGroup]| gait::n_hops(&self.hops, groups.iter().map(|group| group.giant));
+        self.groups.chunk_by(|a, b| a.sum == b.sum).map(of_sum).sum()
+    }
+
     /// Pairs of polynomials over the key basis that an executor holds at most: the rotations of one input, its digits, and
     /// all sums.
     pub fn working_pairs(&self, n_digits: usize) -> usize {

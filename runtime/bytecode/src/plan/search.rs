@@ -5,6 +5,7 @@
 //! multiples of powers of two, which covers the strides of every layout: columns, rows, blocks, and parts
 //! of an axis. One modulus alone is the classical rule.
 
+use super::gait::{self, Gait};
 use super::{Plan, Split, StepCosts, distinct_rotations};
 use crate::linear::Diagonals;
 use crate::rotation::Rotation;
@@ -12,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest multiple of a power of two that serves as a modulus.
 const MAX_MULTIPLE: i64 = 15;
+/// Giant steps of one sum that are tried as a chain; more of them never make a cheap plan.
+const MOST_CHAINED: usize = 256;
 
 /// The cheapest plan for a map among the candidate rules. Rotations in `known` have their key already. A map whose
 /// plaintexts are shared gets no giant steps, because each would need plaintexts of its own.
@@ -22,14 +25,15 @@ pub fn plan(diagonals: &Diagonals, costs: &StepCosts, known: &BTreeSet<Rotation>
     let rotations = distinct_rotations(diagonals);
     let amounts: Vec<i64> = rotations.iter().map(|r| r.amount()).collect();
     let mut pricer = Pricer::new(diagonals);
-    let mut best = (f64::INFINITY, Rule::TRIVIAL);
-    for rule in candidates(&amounts) {
-        let price = pricer.price(rule, costs, known, best.0);
+    let mut best = (f64::INFINITY, Rule::TRIVIAL, Gait::Direct);
+    for (rule, gait) in ways(&amounts) {
+        let price = pricer.price(rule, gait, costs, known, best.0);
         if price < best.0 {
-            best = (price, rule);
+            best = (price, rule, gait);
         }
     }
-    best.1.plan(diagonals, &rotations)
+    let (_, rule, gait) = best;
+    rule.plan(gait, diagonals, &rotations)
 }
 
 /// The plans for a map that some costs make the cheapest: no other has at most as many steps of every kind and keys besides those
@@ -41,16 +45,21 @@ pub fn menu(diagonals: &Diagonals, known: &BTreeSet<Rotation>) -> Vec<Plan> {
     let rotations = distinct_rotations(diagonals);
     let amounts: Vec<i64> = rotations.iter().map(|r| r.amount()).collect();
     let mut counter = Pricer::new(diagonals);
-    let mut best: Vec<([f64; 4], Rule)> = Vec::new();
-    for rule in candidates(&amounts) {
-        let own = counter.steps(rule, known);
+    let mut best: Vec<([f64; 4], Rule, Gait)> = Vec::new();
+    for (rule, gait) in ways(&amounts) {
+        let Some(own) = counter.steps(rule, gait, known) else { continue };
         let covers = |a: &[f64; 4], b: &[f64; 4]| a.iter().zip(b).all(|(a, b)| a <= b);
-        if !best.iter().any(|(other, _)| covers(other, &own)) {
-            best.retain(|(other, _)| !covers(&own, other));
-            best.push((own, rule));
+        if !best.iter().any(|(other, ..)| covers(other, &own)) {
+            best.retain(|(other, ..)| !covers(&own, other));
+            best.push((own, rule, gait));
         }
     }
-    best.into_iter().map(|(_, rule)| rule.plan(diagonals, &rotations)).collect()
+    best.into_iter().map(|(_, rule, gait)| rule.plan(gait, diagonals, &rotations)).collect()
+}
+
+/// All rules, and with each all ways to take its giant steps.
+fn ways(amounts: &[i64]) -> impl Iterator<Item = (Rule, Gait)> {
+    candidates(amounts).into_iter().flat_map(|rule| Gait::ALL.map(|gait| (rule, gait)))
 }
 
 /// Cuts a rotation into low, middle and high digits and says which go to the baby step.
@@ -74,12 +83,12 @@ impl Rule {
     }
 
     /// The plan that it makes for a map with these distinct rotations.
-    fn plan(&self, diagonals: &Diagonals, rotations: &[Rotation]) -> Plan {
+    fn plan(&self, gait: Gait, diagonals: &Diagonals, rotations: &[Rotation]) -> Plan {
         let split = |r: &Rotation| {
             let baby = Rotation::new(self.baby(r.amount()), diagonals.input_period());
             Split { rotation: *r, baby }
         };
-        Plan { splits: rotations.iter().map(split).collect() }
+        Plan { splits: rotations.iter().map(split).collect(), gait }
     }
 }
 
@@ -132,8 +141,8 @@ fn classes(pairs: impl Iterator<Item = (u32, Rotation)>) -> Vec<Class> {
     counts.into_iter().map(|(amounts, count)| Class { count: count as f64, amounts }).collect()
 }
 
-/// Prices rules without allocating: a step counts when its stamp is not yet that of the current class, a key when its
-/// stamp is not yet that of the current rule.
+/// Prices rules: a step counts when its stamp is not yet that of the current class, a key when its stamp is not yet that of the
+/// current rule.
 struct Pricer {
     inputs: Vec<Class>,
     sums: Vec<Class>,
@@ -142,7 +151,7 @@ struct Pricer {
     keys: Stamps,
 }
 
-/// A step of a rule: how often it is taken, and whether it needs a key that no step before it does.
+/// Steps of a rule, and whether they need a key that no step before them does.
 enum Found {
     /// Decompositions of inputs.
     Hoist(f64),
@@ -162,14 +171,21 @@ impl Pricer {
         }
     }
 
-    /// Cost of the steps of a rule, or infinity once it exceeds `limit`.
-    fn price(&mut self, rule: Rule, costs: &StepCosts, known: &BTreeSet<Rotation>, limit: f64) -> f64 {
+    /// Cost of the steps of a rule, or infinity if it does not take its giant steps so or once it exceeds `limit`.
+    fn price(
+        &mut self,
+        rule: Rule,
+        gait: Gait,
+        costs: &StepCosts,
+        known: &BTreeSet<Rotation>,
+        limit: f64,
+    ) -> f64 {
         let key = |new: Option<Rotation>| match new {
             Some(step) if !known.contains(&step) => costs.key,
             _ => 0.0,
         };
         let mut total = 0.0;
-        let is_whole = self.walk(rule, |found| {
+        let is_whole = self.walk(rule, gait, |found| {
             total += match found {
                 Found::Hoist(count) => count * costs.hoist,
                 Found::Baby(count, new) => count * costs.baby + key(new),
@@ -180,10 +196,10 @@ impl Pricer {
         if is_whole { total } else { f64::INFINITY }
     }
 
-    /// Decompositions, baby steps, giant steps and further keys of a rule.
-    fn steps(&mut self, rule: Rule, known: &BTreeSet<Rotation>) -> [f64; 4] {
+    /// Decompositions, baby steps, giant steps and further keys of a rule, if it takes its giant steps so.
+    fn steps(&mut self, rule: Rule, gait: Gait, known: &BTreeSet<Rotation>) -> Option<[f64; 4]> {
         let mut all = [0.0; 4];
-        self.walk(rule, |found| {
+        let is_whole = self.walk(rule, gait, |found| {
             let (kind, count, new) = match found {
                 Found::Hoist(count) => (0, count, None),
                 Found::Baby(count, new) => (1, count, new),
@@ -193,11 +209,11 @@ impl Pricer {
             all[3] += f64::from(u8::from(new.is_some_and(|step| !known.contains(&step))));
             true
         });
-        all
+        is_whole.then_some(all)
     }
 
     /// Calls `found` for the steps of a rule while it wants more; says whether it did to the end.
-    fn walk(&mut self, rule: Rule, mut found: impl FnMut(Found) -> bool) -> bool {
+    fn walk(&mut self, rule: Rule, gait: Gait, mut found: impl FnMut(Found) -> bool) -> bool {
         let Self { inputs, sums, babies, giants, keys } = self;
         keys.forget();
         for class in inputs {
@@ -214,19 +230,56 @@ impl Pricer {
                 }
             }
         }
+        let mut chained = Vec::new();
         for class in sums {
             giants.forget();
+            let first = chained.len();
             for &rotation in &class.amounts {
                 let step = Rotation::new(rotation - rule.baby(rotation), giants.period());
                 if !step.is_zero() && giants.mark(step) {
-                    let new = keys.mark(step).then_some(step);
-                    if !found(Found::Giant(class.count, new)) {
-                        return false;
+                    let mut new = || keys.mark(step).then_some(step);
+                    match gait {
+                        Gait::Direct if !found(Found::Giant(class.count, new())) => return false,
+                        Gait::Direct => {}
+                        Gait::Inward | Gait::Down => chained.push(step),
                     }
                 }
             }
+            let n_steps = chained.len() - first;
+            if gait != Gait::Direct && !found(Found::Giant(class.count * n_steps as f64, None)) {
+                return false;
+            }
         }
-        true
+        gait == Gait::Direct || self.hops(gait, rule, chained, found)
+    }
+
+    /// Calls `found` for the keys of chained giant steps; says whether it wanted all of them, and no sum is rotated more often than
+    /// it has giant steps.
+    fn hops(
+        &mut self,
+        gait: Gait,
+        rule: Rule,
+        mut giants: Vec<Rotation>,
+        mut found: impl FnMut(Found) -> bool,
+    ) -> bool {
+        if giants.len() > MOST_CHAINED * self.sums.len() {
+            return false;
+        }
+        giants.sort_unstable();
+        giants.dedup();
+        let period = self.giants.period();
+        let hops = gait.hops(&giants, period);
+        let passes_by = self.sums.iter().any(|class| {
+            let giant = |&rotation: &i64| Rotation::new(rotation - rule.baby(rotation), period);
+            let own: BTreeSet<Rotation> =
+                class.amounts.iter().map(giant).filter(|giant| !giant.is_zero()).collect();
+            own.len() < giants.len() && gait::n_hops(&hops, own.iter().copied()) > own.len()
+        });
+        !passes_by
+            && hops.iter().all(|hop| {
+                let new = self.keys.mark(hop.by).then_some(hop.by);
+                found(Found::Giant(0.0, new))
+            })
     }
 }
 

@@ -70,9 +70,10 @@ fn random_plans(diagonals: &Diagonals) -> Vec<Plan> {
             let baby = Rotation::new(i64::from(rng.below(4096)), diagonals.input_period());
             Split { rotation, baby }
         });
-        Plan { splits: splits.collect() }
+        let splits: Vec<Split> = splits.collect();
+        Gait::ALL.map(|gait| Plan { splits: splits.clone(), gait })
     };
-    vec![plan(), plan()]
+    [plan(), plan()].concat()
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn noise_facts_follow_the_plan() {
     assert_eq!((babies.terms[0], babies.n_giants, babies.n_folds), (term, 0.0, 0));
     let splits =
         distinct_rotations(&diagonals).into_iter().map(|rotation| Split { rotation, baby: Rotation::ZERO });
-    let giants = noise(Plan { splits: splits.collect() });
+    let giants = noise(Plan { splits: splits.collect(), gait: Gait::Direct });
     assert_eq!((giants.terms[0].rotated_energy, giants.n_giants), (0.0, 1.0));
 }
 
@@ -230,4 +231,60 @@ fn plans_that_do_not_fit_are_refused() {
     let useless = Split { rotation: Rotation::new(100, 256), baby: Rotation::ZERO };
     check(&|p| p.splits.push(useless), "split of rotation +100 is out of order or of no use");
     check(&|p| p.splits[0].baby = Rotation::new(300, 4096), "rotation +300 is not normalized");
+}
+
+fn amounts(giants: &[i64]) -> Vec<Rotation> {
+    let mut all: Vec<Rotation> = giants.iter().map(|&amount| Rotation::new(amount, 64)).collect();
+    all.sort_unstable();
+    all
+}
+
+/// From, to and rotation of every hop.
+fn hops(gait: Gait, giants: &[i64]) -> Vec<[i64; 3]> {
+    let hops = gait.hops(&amounts(giants), 64);
+    hops.iter().map(|hop| [hop.from, hop.to, hop.by].map(Rotation::amount)).collect()
+}
+
+#[test]
+fn giant_steps_are_taken_from_the_outermost_on() {
+    let giants = [-16, -8, 0, 8, 16, 24];
+    let direct = vec![[-16, 0, -16], [-8, 0, -8], [8, 0, 8], [16, 0, 16], [24, 0, 24]];
+    assert_eq!(hops(Gait::Direct, &giants), direct);
+    let inward = vec![[24, 16, 8], [16, 8, 8], [8, 0, 8], [-16, -8, -8], [-8, 0, -8]];
+    assert_eq!(hops(Gait::Inward, &giants), inward);
+    // To the left, -8 is 56 and -16 is 48.
+    let down = vec![[-8, -16, 8], [-16, 24, 24], [24, 16, 8], [16, 8, 8], [8, 0, 8]];
+    assert_eq!(hops(Gait::Down, &giants), down);
+}
+
+#[test]
+fn a_sum_takes_the_hops_from_its_outermost_giant_step_on() {
+    let all = [8, 16, 24];
+    let n_hops = |gait: Gait, own: &[i64]| {
+        gait::n_hops(&gait.hops(&amounts(&all), 64), amounts(own).into_iter().filter(|own| !own.is_zero()))
+    };
+    for (own, direct, inward) in
+        [(&[0][..], 0, 0), (&[8], 1, 1), (&[0, 24], 1, 3), (&[8, 24], 2, 3), (&all, 3, 3)]
+    {
+        assert_eq!((n_hops(Gait::Direct, own), n_hops(Gait::Inward, own)), (direct, inward), "{own:?}");
+    }
+}
+
+#[test]
+fn a_key_serves_all_giant_steps_that_are_equally_far_apart() {
+    let (op, constants) = conv(16, 16, 1);
+    let layout = Layout::fresh(Packing::Packed, Shape::new(16, 32, 32), 1, 16384).unwrap();
+    let terms = [Operand { op: &op, input: &layout }];
+    let diagonals = Diagonals::build(&terms, &layout, Pairing::Halves, &constants).unwrap();
+    let (own, known) = (costs(15), BTreeSet::new());
+    let found = plan(&diagonals, &own, &known);
+    let direct = Plan { gait: Gait::Direct, ..found.clone() };
+    let counts = |plan: &Plan| plan.expand(&diagonals).unwrap().counts();
+    assert_eq!(counts(&found), counts(&direct));
+    assert!(counts(&found).giants >= 7);
+    let [few, many] = [&found, &direct].map(|plan| plan.rotations(&diagonals).len());
+    assert!(few + counts(&found).giants - 2 <= many, "{few} and {many} keys");
+    // Where all keys are there already nothing is gained.
+    let known = direct.rotations(&diagonals).into_iter().collect();
+    assert_eq!(plan(&diagonals, &own, &known).gait, Gait::Direct);
 }

@@ -1,7 +1,7 @@
 //! Linear maps between ciphertexts, by diagonals.
 //!
-//! y_o = Σ_g rot(Σ_(i,b) d·rot(x_i, b), g): baby steps b, giant steps g, one plaintext d per term. The babies of an
-//! input share one decomposition and are kept over the key basis, multiplied by P; products are summed there.
+//! y_o = Σ_g rot(Σ_(i,b) d·rot(x_i, b), g): baby steps b, giant steps g, one plaintext d per term. A sum comes to its giant
+//! step in one rotation or in several, together with those that it meets on the way ([`Hop`]). The babies of an input share one decomposition and are kept over the key basis, multiplied by P; products are summed there.
 //! Each giant step divides only its second half by P before its key switch, and so do the steps after it that take complex
 //! sums apart and fold replicas; each output is divided once at the end (double hoisting). Costs no level; the scale is
 //! multiplied by that of the diagonals.
@@ -32,6 +32,8 @@ pub struct LinearPlan {
     pub n_outputs: usize,
     /// The sums inside the giant steps; several groups may serve one output.
     pub groups: Vec<LinearGroup>,
+    /// The rotations that bring every group to its output, in order.
+    pub hops: Vec<Hop>,
     /// What the imaginary parts of the sums are.
     pub parts: Parts,
     /// Afterwards, for each of these in order: y ← y + rot(y, fold), on every output.
@@ -51,12 +53,30 @@ impl LinearPlan {
     }
 }
 
+/// A rotation of all that has come to a giant step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The giant step it has come to.
+    pub from: Rotation,
+    /// The one that it goes to; zero is the output.
+    pub to: Rotation,
+    /// The rotation between both.
+    pub by: Rotation,
+}
+
+impl Hop {
+    /// From a giant step to the output at once.
+    pub fn direct(giant: Rotation) -> Self {
+        Self { from: giant, to: Rotation::ZERO, by: giant }
+    }
+}
+
 /// One giant step of one output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearGroup {
     /// Output that the group is added to.
     pub output: usize,
-    /// Rotation of the sum.
+    /// Rotation of the sum, as the hops make it.
     pub giant: Rotation,
     /// The summands.
     pub terms: Vec<LinearTerm>,
@@ -198,11 +218,15 @@ fn check(samples: &[&[Ciphertext]], plan: &LinearPlan, keys: &GaloisKeys) -> Res
         if group.terms.iter().any(|term| term.input >= inputs.len()) {
             return Err(CkksError::Plan("a term names an input that does not exist"));
         }
-        for rotation in group.terms.iter().map(|term| term.baby).chain([group.giant]) {
-            if !rotation.is_zero() {
-                keys.get(rotation, first.level)?;
-            }
+        for rotation in group.terms.iter().map(|term| term.baby).filter(|baby| !baby.is_zero()) {
+            keys.get(rotation, first.level)?;
         }
+        if !group.giant.is_zero() && plan.hops.iter().all(|hop| hop.from != group.giant) {
+            return Err(CkksError::Plan("a group never comes to its output"));
+        }
+    }
+    for hop in &plan.hops {
+        keys.get(hop.by, first.level)?;
     }
     if served.contains(&false) {
         return Err(CkksError::Plan("an output has no terms"));

@@ -1,12 +1,15 @@
 //! The giant steps, and the other automorphisms of sums that are still to be divided by P.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use fhe_bytecode::Level;
 
 use super::LinearPlan;
 use crate::key_switch::{First, Halves, KeySwitch, Switch, decompose, mod_down};
-use crate::{CkksError, Context, Galois, GaloisKeys};
+use crate::{CkksError, Context, Galois, GaloisKeys, Rotation};
 
-/// Rotates the inner sums by their giant steps and adds them up, per output.
+/// Brings the inner sums to their outputs, giant step by giant step.
 pub(super) fn outer_sums(
     context: &Context,
     level: Level,
@@ -14,18 +17,29 @@ pub(super) fn outer_sums(
     sums: Vec<Halves>,
     keys: &GaloisKeys,
 ) -> Result<Vec<Halves>, CkksError> {
-    let mut outputs: Vec<Option<Halves>> = vec![None; plan.n_outputs];
+    // What has come to a giant step of an output.
+    let mut at: Vec<HashMap<Rotation, Halves>> = vec![HashMap::new(); plan.n_outputs];
+    let add = |at: &mut HashMap<Rotation, Halves>, step, part: Halves| match at.entry(step) {
+        Entry::Occupied(mut total) => add_assign(context, total.get_mut(), &part),
+        Entry::Vacant(empty) => drop(empty.insert(part)),
+    };
     for (group, sums) in plan.groups.iter().zip(sums) {
-        let rotated = match group.giant.is_zero() {
-            true => sums,
-            false => moved(context, level, &sums, group.giant.into(), keys)?,
-        };
-        match &mut outputs[group.output] {
-            Some(total) => add_assign(context, total, &rotated),
-            empty => *empty = Some(rotated),
+        add(&mut at[group.output], group.giant, sums);
+    }
+    for hop in &plan.hops {
+        for at in &mut at {
+            if let Some(part) = at.remove(&hop.from) {
+                let rotated = moved(context, level, &part, hop.by.into(), keys)?;
+                add(at, hop.to, rotated);
+            }
         }
     }
-    outputs.into_iter().map(|output| output.ok_or(CkksError::Plan("an output has no terms"))).collect()
+    let output = |mut at: HashMap<Rotation, Halves>| match (at.remove(&Rotation::ZERO), at.is_empty()) {
+        (Some(output), true) => Ok(output),
+        (None, true) => Err(CkksError::Plan("an output has no terms")),
+        (_, false) => Err(CkksError::Plan("a group never comes to its output")),
+    };
+    at.into_iter().map(output).collect()
 }
 
 /// An automorphism, not the identity, of a sum over the key basis, times P. Only the second half is divided before its key

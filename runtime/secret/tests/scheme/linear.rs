@@ -45,10 +45,16 @@ fn plan(context: &Context) -> (LinearPlan, Vec<Vec<f64>>) {
             groups.push(LinearGroup { output, giant: Rotation::new(giant, context), terms });
         }
     }
-    (
-        LinearPlan { n_outputs: 2, groups, fold: vec![Rotation::new(1, context)], ..LinearPlan::default() },
-        diagonals,
-    )
+    let hops = [4, -8].map(|giant| Hop::direct(Rotation::new(giant, context))).to_vec();
+    let fold = vec![Rotation::new(1, context)];
+    (LinearPlan { n_outputs: 2, groups, hops, fold, ..LinearPlan::default() }, diagonals)
+}
+
+/// The same plan, with giant steps that are taken together: -8 goes to 4 first.
+fn chained(plan: &LinearPlan, context: &Context) -> LinearPlan {
+    let [four, minus_eight, between] = [4, -8, -12].map(|steps| Rotation::new(steps, context));
+    let hops = vec![Hop { from: minus_eight, to: four, by: between }, Hop::direct(four)];
+    LinearPlan { hops, ..plan.clone() }
 }
 
 fn clear(plan: &LinearPlan, diagonals: &[Vec<f64>], x: &[Vec<f64>]) -> Vec<Vec<f64>> {
@@ -79,7 +85,7 @@ fn linear_map_equals_the_clear_sum() {
         let mut party = Party::new(params);
         let slots = party.context.slots();
         let top = party.max_level();
-        let keys = party.rotation_keys(&[1, 2, 4, -8], top);
+        let keys = party.rotation_keys(&[1, 2, 4, -8, -12], top);
         for level in [top, Level(1)] {
             let x = [vector(slots, 1), vector(slots, 2)];
             let inputs = [
@@ -91,10 +97,12 @@ fn linear_map_equals_the_clear_sum() {
             for mixed in [false, true] {
                 let source = Clear { context: &party.context, diagonals: diagonals.clone(), level, mixed };
                 let evaluator = Evaluator::new(&party.context);
-                let outputs = evaluate(&evaluator, &inputs, &plan, &source, &keys).unwrap();
-                for (output, expected) in outputs.iter().zip(&expected) {
-                    assert!(output.scale().agrees(Scale::from_log2(55.0)));
-                    assert_close(&party.decrypt(output), expected, 1e-3);
+                for plan in [&plan, &chained(&plan, &party.context)] {
+                    let outputs = evaluate(&evaluator, &inputs, plan, &source, &keys).unwrap();
+                    for (output, expected) in outputs.iter().zip(&expected) {
+                        assert!(output.scale().agrees(Scale::from_log2(55.0)));
+                        assert_close(&party.decrypt(output), expected, 1e-3);
+                    }
                 }
             }
         }
@@ -157,6 +165,8 @@ fn bad_plans_are_refused() {
     let term = LinearTerm { input: 0, baby: Rotation::ZERO, diagonal: 0 };
     let group = LinearGroup { output: 0, giant: Rotation::ZERO, terms: vec![term] };
     let good = LinearPlan { n_outputs: 1, groups: vec![group.clone()], ..LinearPlan::default() };
+    let [one, five] = [1, 5].map(|steps| Rotation::new(steps, &party.context));
+    let turned = LinearGroup { giant: five, ..group.clone() };
     let run = |plan: &LinearPlan| {
         evaluate(&Evaluator::new(&party.context), std::slice::from_ref(&x), plan, &source, &keys)
             .map(|_| ())
@@ -177,11 +187,20 @@ fn bad_plans_are_refused() {
             "linear map: a term names an input that does not exist",
         ),
         (
+            LinearPlan { groups: vec![turned.clone()], ..good.clone() },
+            "linear map: a group never comes to its output",
+        ),
+        (
+            LinearPlan { groups: vec![turned.clone()], hops: vec![Hop::direct(five)], ..good.clone() },
+            "no key for rotation by 5",
+        ),
+        (
             LinearPlan {
-                groups: vec![LinearGroup { giant: Rotation::new(5, &party.context), ..group.clone() }],
+                groups: vec![turned],
+                hops: vec![Hop { from: five, to: Rotation::new(4, &party.context), by: one }],
                 ..good.clone()
             },
-            "no key for rotation by 5",
+            "linear map: a group never comes to its output",
         ),
         (
             LinearPlan { groups: vec![LinearGroup { terms: vec![], ..group }], ..good },

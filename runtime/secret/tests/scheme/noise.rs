@@ -166,7 +166,8 @@ fn four_diagonals(
             .map(|baby| LinearTerm { input: 0, baby: rotation(baby), diagonal: first + baby as usize })
             .collect(),
     };
-    let plan = LinearPlan { n_outputs: 1, groups: vec![group(0, 0), group(2, 2)], ..LinearPlan::default() };
+    let (groups, hops) = (vec![group(0, 0), group(2, 2)], vec![Hop::direct(rotation(2))]);
+    let plan = LinearPlan { n_outputs: 1, groups, hops, ..LinearPlan::default() };
     let energy: Vec<f64> = diagonals.iter().map(|d| mean_square(d, Scale::ONE)).collect();
     let term = TermNoise {
         weight_energy: energy.iter().sum(),

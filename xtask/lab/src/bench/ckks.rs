@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use fhe_ckks::linear::{self, Diagonal, LinearGroup, LinearPlan, LinearTerm, PlaintextSource};
+use fhe_ckks::linear::{self, Diagonal, Hop, LinearGroup, LinearPlan, LinearTerm, PlaintextSource};
 use fhe_ckks::{
     Ciphertext, CkksError, Context, Encoding, Evaluator, GaloisKeys, Level, Plaintext, RelinKey, Rotation,
     Scale,
@@ -262,7 +262,8 @@ fn linear_map(bench: &Bench, operands: &Operands, kept: Option<&Arc<Encoding>>) 
             terms: (0..BABIES).map(|b| LinearTerm { input: 0, baby: rotation(b), diagonal: 0 }).collect(),
         })
         .collect();
-    let plan = LinearPlan { n_outputs: 1, groups, ..LinearPlan::default() };
+    let hops = (1..GIANTS).map(|g| Hop::direct(rotation(g * BABIES))).collect();
+    let plan = LinearPlan { n_outputs: 1, groups, hops, ..LinearPlan::default() };
     let source = OneDiagonal { bench, kept };
     let inputs = std::slice::from_ref(&operands.fresh);
     linear::evaluate(&Evaluator::new(&bench.context), inputs, &plan, &source, &bench.keys).map(drop)
