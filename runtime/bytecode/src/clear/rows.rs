@@ -1,13 +1,19 @@
 //! Sums of weighted rows: what a convolution in the clear comes down to.
 //!
-//! Tensors are padded with zeros, so that no sum has to look where a row ends, and a few columns are summed at a time, so that
-//! their sums stay in registers. A zero that is added changes no sum, so results have the bits that they would have without.
-//! Where there would be many more zeros than numbers, as with strides that leap over the tensor, sums look.
+//! Tensors are padded with zeros, so that no sum has to look where a row ends, and a block of numbers is summed at a time, so
+//! that their sums stay in registers. What neighbors of a row read with a stride lies side by side: the columns of a row are
+//! stored by their remainder. A zero that is added changes no sum, so results have the bits that they would have without; so
+//! they have with the widest vectors that the CPU has, since no product is fused with its sum. Where there would be many more
+//! zeros than numbers, as with strides that leap over the tensor, sums look.
+
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::linear::valid_range;
 
-/// Most columns that are summed at a time.
-const WIDE: usize = 16;
+/// Columns that are summed at a time, where rows are made up of so many.
+const WIDE: usize = 32;
+/// The same for other rows that are not narrow.
+const MIDDLE: usize = 16;
 /// The same for narrow results.
 const NARROW: usize = 8;
 /// Most numbers and zeros for a number of the tensor or of a channel of the result.
@@ -17,10 +23,12 @@ const MOST_ZEROS: usize = 16;
 #[derive(Debug)]
 pub struct Rows<'a> {
     tensor: &'a [f64],
-    /// All rows of all channels with zeros on all sides, if these are not too many.
+    /// All rows of all channels with zeros on all sides, if these are not too many; columns by their remainder.
     padded: Option<Vec<f64>>,
     rows: Axis,
     columns: Axis,
+    /// Columns that are summed at a time.
+    block: usize,
 }
 
 /// One direction of a tensor that is padded.
@@ -68,6 +76,20 @@ impl Axis {
         Self { reading, before, padded: before + n_in.max(end) }
     }
 
+    /// The same with as many numbers and zeros of every remainder.
+    fn in_turns(self) -> Self {
+        let stride = self.reading.stride.max(1);
+        Self { padded: self.padded.div_ceil(stride).saturating_mul(stride), ..self }
+    }
+
+    /// Where a number is stored that is so far from the first zero, if numbers of a remainder are side by side.
+    fn turned(&self, at: usize) -> usize {
+        match self.reading.stride {
+            0 | 1 => at,
+            stride => at % stride * (self.padded / stride) + at / stride,
+        }
+    }
+
     /// Where the first result reads; nothing if no result reads the tensor at this distance.
     fn at(&self, distance: i64) -> Option<usize> {
         let at = usize::try_from(self.before as i64 + distance).ok()?;
@@ -79,12 +101,18 @@ impl<'a> Rows<'a> {
     /// The rows of a tensor in (channel, y, x) order, for results that read it so.
     #[must_use]
     pub fn new(tensor: &'a [f64], rows: Reading, columns: Reading) -> Self {
-        let block = if columns.n_out < WIDE { NARROW } else { WIDE };
+        let block = match columns.n_out {
+            n if n.is_multiple_of(WIDE) => WIDE,
+            n if n < MIDDLE => NARROW,
+            _ => MIDDLE,
+        };
         let n_numbers = tensor.len().max(rows.n_out * columns.n_out);
-        let (rows, columns) =
-            (Axis::new(rows, rows.n_out), Axis::new(columns, columns.n_out.next_multiple_of(block)));
+        let (rows, columns) = (
+            Axis::new(rows, rows.n_out),
+            Axis::new(columns, columns.n_out.next_multiple_of(block)).in_turns(),
+        );
         let area = rows.reading.n_in * columns.reading.n_in;
-        let mut all = Self { tensor, padded: None, rows, columns };
+        let mut all = Self { tensor, padded: None, rows, columns, block };
         let n_padded =
             (tensor.len() / area.max(1)).saturating_mul(rows.padded).saturating_mul(columns.padded);
         if area > 0 && n_padded <= MOST_ZEROS.saturating_mul(n_numbers) {
@@ -101,7 +129,11 @@ impl<'a> Rows<'a> {
         for (channel, padded) in tensor.chunks_exact(height * width).zip(channels) {
             let padded = padded.chunks_exact_mut(columns.padded).skip(rows.before);
             for (row, padded) in channel.chunks_exact(width).zip(padded) {
-                padded[columns.before..columns.before + width].copy_from_slice(row);
+                if columns.reading.stride <= 1 {
+                    padded[columns.before..columns.before + width].copy_from_slice(row);
+                } else {
+                    row.iter().zip(columns.before..).for_each(|(x, at)| padded[columns.turned(at)] = *x);
+                }
             }
         }
         padded
@@ -122,16 +154,17 @@ impl<'a> Rows<'a> {
         let Self { rows, columns, .. } = self;
         // Where the first number of the result reads every summand.
         let source = |&Summand { channel, dy, dx, weight }: &Summand| {
-            Some(((channel * rows.padded + rows.at(dy)?) * columns.padded + columns.at(dx)?, weight))
+            let column = columns.turned(columns.at(dx)?);
+            Some(((channel * rows.padded + rows.at(dy)?) * columns.padded + column, weight))
         };
         let sources: Vec<(usize, f64)> = summands.iter().filter_map(source).collect();
-        for (y, row) in result.chunks_exact_mut(columns.reading.n_out.max(1)).enumerate() {
-            let from = &padded[y * rows.reading.stride * columns.padded..];
-            match (columns.reading.stride, columns.reading.n_out < WIDE) {
-                (1, true) => add_row::<NARROW>(&sources, from, row),
-                (1, false) => add_row::<WIDE>(&sources, from, row),
-                (stride, _) => add_apart(&sources, from, stride, row),
-            }
+        let step = rows.reading.stride * columns.padded;
+        let width = columns.reading.n_out.max(1);
+        let add = Add { sources: &sources, from: padded, step, result, width };
+        match self.block {
+            WIDE => Arch::new().dispatch(Blocks::<1, WIDE>(add)),
+            MIDDLE => Arch::new().dispatch(Blocks::<2, MIDDLE>(add)),
+            _ => Arch::new().dispatch(Blocks::<4, NARROW>(add)),
         }
     }
 
@@ -153,16 +186,80 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn add_row<const N: usize>(sources: &[(usize, f64)], from: &[f64], row: &mut [f64]) {
-    for (x, block) in row.chunks_mut(N).enumerate() {
-        let from = &from[x * N..];
-        let mut sums = [0.0; N];
-        sums[..block.len()].copy_from_slice(block);
-        for &(at, weight) in sources {
-            let numbers: &[f64; N] = from[at..].first_chunk().expect("rows are padded to whole blocks");
-            sums.iter_mut().zip(numbers).for_each(|(sum, x)| *sum += weight * x);
+/// A channel of the result and what is added to it.
+struct Add<'a> {
+    /// Where the first number of the result reads every summand, and the factor.
+    sources: &'a [(usize, f64)],
+    from: &'a [f64],
+    /// Numbers from what a row reads to what the next one reads.
+    step: usize,
+    result: &'a mut [f64],
+    /// Numbers of a row.
+    width: usize,
+}
+
+/// The addition in blocks of so many rows and columns, which are as many numbers as registers hold.
+struct Blocks<'a, const ROWS: usize, const N: usize>(Add<'a>);
+
+impl<const ROWS: usize, const N: usize> WithSimd for Blocks<'_, ROWS, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Add { sources, mut from, step, result, width } = self.0;
+        let mut several = result.chunks_exact_mut(ROWS * width);
+        for rows in &mut several {
+            add_rows::<S, ROWS, N>(simd, sources, from, step, rows, width);
+            from = &from[(ROWS * step).min(from.len())..];
         }
-        block.copy_from_slice(&sums[..block.len()]);
+        for row in several.into_remainder().chunks_exact_mut(width) {
+            add_rows::<S, 1, N>(simd, sources, from, step, row, width);
+            from = &from[step.min(from.len())..];
+        }
+    }
+}
+
+/// Adds all sources to so many rows.
+#[inline(always)]
+fn add_rows<S: Simd, const ROWS: usize, const N: usize>(
+    simd: S,
+    sources: &[(usize, f64)],
+    from: &[f64],
+    step: usize,
+    rows: &mut [f64],
+    width: usize,
+) {
+    let n_vectors = N / S::F64_LANES;
+    for x in (0..width).step_by(N) {
+        let n = N.min(width - x);
+        let mut block = [[0.0; N]; ROWS];
+        for (block, row) in block.iter_mut().zip(rows.chunks_exact(width)) {
+            block[..n].copy_from_slice(&row[x..x + n]);
+        }
+        // There are as many vectors as numbers where a vector is one number.
+        let mut sums = [[simd.splat_f64s(0.0); N]; ROWS];
+        for y in 0..ROWS {
+            let (vectors, _) = S::as_simd_f64s(&block[y]);
+            (0..n_vectors).for_each(|i| sums[y][i] = vectors[i]);
+        }
+        for &(at, weight) in sources {
+            let weight = simd.splat_f64s(weight);
+            for y in 0..ROWS {
+                let numbers: &[f64; N] =
+                    from[at + x + y * step..].first_chunk().expect("rows are padded to whole blocks");
+                let (vectors, _) = S::as_simd_f64s(numbers);
+                for i in 0..n_vectors {
+                    sums[y][i] = simd.add_f64s(sums[y][i], simd.mul_f64s(weight, vectors[i]));
+                }
+            }
+        }
+        for y in 0..ROWS {
+            let (vectors, _) = S::as_mut_simd_f64s(&mut block[y]);
+            (0..n_vectors).for_each(|i| vectors[i] = sums[y][i]);
+        }
+        for (block, row) in block.iter().zip(rows.chunks_exact_mut(width)) {
+            row[x..x + n].copy_from_slice(&block[..n]);
+        }
     }
 }
 
@@ -214,7 +311,7 @@ mod tests {
         let kernel: Vec<[i64; 2]> = (-1..=1).flat_map(|dy| (-1..=1).map(move |dx| [dy, dx])).collect();
         let far: Vec<[i64; 2]> = (-9..=9).flat_map(|dy| (-40..=40).map(move |dx| [dy, dx])).collect();
         for distances in [&kernel, &far] {
-            for width in [1, 3, 7, 8, 9, 16, 21] {
+            for width in [1, 3, 7, 8, 9, 16, 21, 32, 64] {
                 check([5, width], [1, 1], [5, width], distances);
                 check([5, width], [2, 2], [3, width.div_ceil(2)], distances);
                 check([5, width], [1, 3], [4, width], distances);
