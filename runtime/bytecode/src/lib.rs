@@ -46,7 +46,7 @@ pub use plan::{
 };
 pub use program::{
     Classes, InputSpec, Instruction, Interval, Kind, LayerSpec, LinearMap, Numbers, Op, Origin, OutputSpec,
-    Port, Prediction, Preprocessing, ProgramSpec, Raw, RotationKey, SegmentKeys, Tail, TailStep,
+    Pair, Port, Prediction, Preprocessing, ProgramSpec, Raw, RotationKey, SegmentKeys, Tail, TailStep,
 };
 pub use rotation::Rotation;
 pub use scale::Scale;

@@ -11,7 +11,7 @@ pub mod rows;
 use crate::check::{CheckedProgram, Fact, Step};
 use crate::ids::{CtRange, MapId};
 use crate::noise::Row;
-use crate::program::{Numbers, Op};
+use crate::program::{Numbers, Op, Pair};
 use linear::ClearMap;
 
 /// A result as a hook sees it.
@@ -133,8 +133,8 @@ impl Machine<'_> {
             Numbers::Times(factor) => {
                 Some(first.iter().map(|ct| ct.iter().map(|v| v * factor).collect()).collect())
             }
-            Numbers::Pairs(f) => Some(zip(first, last, f)),
-            Numbers::WithConstant(_, f) => Some(zip(first, self.clear.plains[index].as_ref()?, f)),
+            Numbers::Pairs(pair) => Some(paired(first, last, pair)),
+            Numbers::WithConstant(_, pair) => Some(paired(first, self.clear.plains[index].as_ref()?, pair)),
             Numbers::Output => {
                 self.output = self.clear.program.output_layout().gather(first);
                 self.free(&sources);
@@ -165,6 +165,14 @@ impl Machine<'_> {
     fn free(&mut self, runs: &[CtRange]) {
         let registers = runs.iter().flat_map(|run| run.iter());
         registers.for_each(|register| self.registers[register.index()] = Vec::new());
+    }
+}
+
+fn paired(a: &[Vec<f64>], b: &[Vec<f64>], pair: Pair) -> Vec<Vec<f64>> {
+    match pair {
+        Pair::Sum => zip(a, b, |x, y| x + y),
+        Pair::Difference => zip(a, b, |x, y| x - y),
+        Pair::Product => zip(a, b, |x, y| x * y),
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Everything that is the same for whoever meets an instruction is said here: its name, registers, text, numbers and kind.
 
-use super::meaning::{Kind, Numbers};
+use super::meaning::{Kind, Numbers, Pair};
 use crate::ids::{CtRange, LayerId, MapId, TensorId};
 use crate::params::Level;
 use crate::scale::Scale;
@@ -196,11 +196,11 @@ impl Op {
         match self {
             Op::Input { .. } => Numbers::Input,
             Op::Linear { map, .. } => Numbers::Map(*map),
-            Op::Square { .. } | Op::Mul { .. } => Numbers::Pairs(|x, y| x * y),
-            Op::Add { .. } => Numbers::Pairs(|x, y| x + y),
-            Op::Sub { .. } => Numbers::Pairs(|x, y| x - y),
-            Op::AddPlain { tensor, .. } => Numbers::WithConstant(*tensor, |x, y| x + y),
-            Op::MulPlain { tensor, .. } => Numbers::WithConstant(*tensor, |x, y| x * y),
+            Op::Square { .. } | Op::Mul { .. } => Numbers::Pairs(Pair::Product),
+            Op::Add { .. } => Numbers::Pairs(Pair::Sum),
+            Op::Sub { .. } => Numbers::Pairs(Pair::Difference),
+            Op::AddPlain { tensor, .. } => Numbers::WithConstant(*tensor, Pair::Sum),
+            Op::MulPlain { tensor, .. } => Numbers::WithConstant(*tensor, Pair::Product),
             Op::MulScalar { value, .. } => Numbers::Times(*value),
             Op::Rescale { .. } | Op::Drop { .. } => Numbers::Times(1.0),
             Op::Free { .. } => Numbers::Free,

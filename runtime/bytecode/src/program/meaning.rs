@@ -15,13 +15,24 @@ pub enum Numbers {
     /// Every number times this one.
     Times(f64),
     /// Number by number, of the first and the last source.
-    Pairs(fn(f64, f64) -> f64),
+    Pairs(Pair),
     /// Number by number, of the source and a constant.
-    WithConstant(TensorId, fn(f64, f64) -> f64),
+    WithConstant(TensorId, Pair),
     /// They are the result of the program; the registers end.
     Output,
     /// The registers end.
     Free,
+}
+
+/// What becomes of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pair {
+    /// Their sum.
+    Sum,
+    /// The first without the second.
+    Difference,
+    /// Their product.
+    Product,
 }
 
 /// What it is to ciphertexts: what decides time and noise.

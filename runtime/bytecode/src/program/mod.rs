@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use classes::Classes;
 pub use instruction::{Instruction, Op};
-pub use meaning::{Kind, Numbers};
+pub use meaning::{Kind, Numbers, Pair};
 pub use port::{MAX_PORTS, Port, Tail, TailStep};
 pub use preprocessing::{Preprocessing, Raw};
 
