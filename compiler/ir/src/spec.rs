@@ -176,10 +176,12 @@ impl Uniform {
     }
 
     /// A number in `[lo, hi)`.
+    #[inline]
     pub fn between(&mut self, lo: f64, hi: f64) -> f64 {
         lo + (hi - lo) * (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    #[inline]
     fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

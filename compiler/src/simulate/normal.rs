@@ -1,11 +1,13 @@
 //! Normal numbers, many at a time.
 //!
 //! Box and Muller's transform. Logarithm and circle are series without a branch, so that compilers compute several of them at
-//! once; they are right to twelve digits, more than a simulation of noise needs.
+//! once, with the widest vectors that the CPU has; they are right to twelve digits, more than a simulation of noise needs.
+//! Vectors of any width have the same bits, since no product is fused with its sum.
 
 use std::f64::consts::{LN_2, PI};
 
 use fhec_ir::spec::Uniform;
+use pulp::{Arch, Simd, WithSimd};
 
 /// Pairs of numbers that are made at a time.
 const BLOCK: usize = 32;
@@ -18,17 +20,39 @@ pub(super) fn pair(stream: &mut Uniform) -> [f64; 2] {
 
 /// Adds normal numbers to all slots, each with its deviation.
 pub(super) fn disturb(slots: &mut [f64], deviations: impl IntoIterator<Item = f64>, stream: &mut Uniform) {
-    let mut deviations = deviations.into_iter();
-    for block in slots.chunks_mut(2 * BLOCK) {
-        let mut numbers = [[0.0; 2]; BLOCK];
-        numbers.iter_mut().take(block.len().div_ceil(2)).for_each(|pair| *pair = drawn(stream));
-        numbers.iter_mut().for_each(|pair| *pair = transformed(pair[0], pair[1]));
-        let slots = block.iter_mut().zip(numbers.as_flattened());
-        slots.zip(&mut deviations).for_each(|((x, z), deviation)| *x += deviation * z);
+    Arch::new().dispatch(Disturb { slots, deviations: deviations.into_iter(), stream });
+}
+
+struct Disturb<'a, I> {
+    slots: &'a mut [f64],
+    deviations: I,
+    stream: &'a mut Uniform,
+}
+
+impl<I: Iterator<Item = f64>> WithSimd for Disturb<'_, I> {
+    type Output = ();
+
+    /// What is inlined has the vectors of the function that it becomes part of.
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) {
+        for block in self.slots.chunks_mut(2 * BLOCK) {
+            let mut numbers = [[0.0; 2]; BLOCK];
+            for pair in numbers.iter_mut().take(block.len().div_ceil(2)) {
+                *pair = drawn(self.stream);
+            }
+            for pair in &mut numbers {
+                *pair = transformed(pair[0], pair[1]);
+            }
+            for (x, z) in block.iter_mut().zip(numbers.as_flattened()) {
+                let Some(deviation) = self.deviations.next() else { return };
+                *x += deviation * z;
+            }
+        }
     }
 }
 
 /// What a pair is made of: numbers from 0 to 1.
+#[inline(always)]
 fn drawn(stream: &mut Uniform) -> [f64; 2] {
     let radius = stream.between(f64::MIN_POSITIVE, 1.0).max(1e-300);
     [radius, stream.between(0.0, 1.0)]
