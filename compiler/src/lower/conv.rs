@@ -165,25 +165,6 @@ impl Conv {
         }
     }
 
-    /// Adds the transposed map of `result` to `operand`.
-    pub fn apply_transposed(&self, member: MemberIdx, result: &[f64], operand: &mut [f64]) {
-        if self.is_dense() {
-            let weight = self.weight.of(member).to_f64();
-            let rows = weight.chunks_exact(operand.len().max(1)).zip(result).filter(|(_, y)| **y != 0.0);
-            for (row, y) in rows {
-                operand.iter_mut().zip(row).for_each(|(x, w)| *x += w * y);
-            }
-            return;
-        }
-        if self.stride == [1, 1] {
-            return self.apply_reversed(member, result, operand);
-        }
-        self.for_each_run(member, |run| {
-            let (outputs, inputs) = (&result[run.out..run.out + run.len], &mut operand[run.input..]);
-            outputs.iter().zip(inputs.iter_mut().step_by(run.step)).for_each(|(y, x)| *x += run.weight * y);
-        });
-    }
-
     /// The sum of the squared weights of every output.
     #[must_use]
     pub fn energies(&self, member: MemberIdx) -> Vec<f64> {
@@ -223,24 +204,6 @@ impl Conv {
             others.chunks_mut(first.len().max(1)).for_each(|other| other.copy_from_slice(first));
         }
         sums
-    }
-
-    /// The transposed map without a stride is a convolution with the kernel in reverse.
-    fn apply_reversed(&self, member: MemberIdx, result: &[f64], operand: &mut [f64]) {
-        let reversed = |axis: usize| {
-            let Reading { n_in, n_out, stride, reach: [first, last] } = self.reading(axis);
-            Reading { n_in: n_out, n_out: n_in, stride, reach: [-last, -first] }
-        };
-        let (rows, weight) = (Rows::new(result, reversed(0), reversed(1)), self.weight.of(member).to_f64());
-        let mut by_operand: Vec<Vec<Summand>> = vec![Vec::new(); self.input.c];
-        for oc in 0..self.output.c {
-            for Summand { channel, dy, dx, weight } in self.summands(&weight, oc) {
-                by_operand[channel].push(Summand { channel: oc, dy: -dy, dx: -dx, weight });
-            }
-        }
-        for (operand, summands) in operand.chunks_exact_mut(self.input.area().max(1)).zip(&by_operand) {
-            rows.add_to(operand, summands);
-        }
     }
 
     /// The sum of the squared weights of an output, averaged over the outputs and members.

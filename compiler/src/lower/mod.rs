@@ -16,6 +16,7 @@ mod members;
 mod piece;
 mod poly;
 mod text;
+mod transposed;
 mod view;
 mod windows;
 
