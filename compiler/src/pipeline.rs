@@ -130,14 +130,15 @@ impl Prepared {
         }
         timed.judge()?;
         let Measured { probes, all, range } = measured;
-        let stats = Stats::measure(&circuit, probes).and_then(|stats| stats.widened(&circuit, all, progress));
+        let at_hand = circuit.at_hand();
+        let stats = Stats::measure(&at_hand, probes).and_then(|stats| stats.widened(&at_hand, all, progress));
         let stats = stats.map_err(|overflow| BuildError::Overflow {
             layer: circuit.value(overflow.value).name.clone(),
             size: overflow.size,
         })?;
-        let stats = range.into_iter().fold(stats, |stats, range| stats.with_input_range(&circuit, range));
+        let stats = range.into_iter().fold(stats, |stats, range| stats.with_input_range(&at_hand, range));
         let stray = strays(probes, stats.extent.input);
-        let stats = stats.covering(&circuit, &stray);
+        let stats = stats.covering(&at_hand, &stray);
         if let Some(size) = stats.vanishing_result() {
             let layer = circuit.outputs.first().map_or_else(String::new, |o| circuit.value(*o).name.clone());
             return Err(BuildError::Vanish { layer, size });

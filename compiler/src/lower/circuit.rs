@@ -166,6 +166,24 @@ impl Circuit {
         self.ids().filter(|&id| matches!(self.value(id).op, CircuitOp::Input)).collect()
     }
 
+    /// The same circuit for many evaluations: weights are converted once and not in each of them.
+    #[must_use]
+    pub(crate) fn at_hand(&self) -> Self {
+        let mut circuit = self.clone();
+        for value in &mut circuit.values {
+            if let CircuitOp::Affine(affine) = &mut value.op {
+                for term in &mut affine.terms {
+                    match &mut term.map {
+                        Map::Identity => {}
+                        Map::Diagonal(factor) => *factor = factor.at_hand(),
+                        Map::Conv(conv) => conv.weight = conv.weight.at_hand(),
+                    }
+                }
+            }
+        }
+        circuit
+    }
+
     /// Whether some weights are entries of codebooks.
     #[must_use]
     pub fn is_clustered(&self) -> bool {

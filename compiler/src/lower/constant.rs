@@ -1,7 +1,7 @@
 //! Constants of a circuit: one tensor per member, or one that all members share.
 
 use fhe_bytecode::Codebook;
-use fhec_ir::{MemberIdx, Shape, Tensor};
+use fhec_ir::{MemberIdx, Shape, Tensor, TensorData};
 
 /// A constant with one value per member of the ensemble, or a single one for all.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,6 +95,18 @@ impl Constant {
         Self::new((0..n).map(tensor).collect())
     }
 
+    /// The same numbers as they are computed with, not as they are stored.
+    #[must_use]
+    pub(crate) fn at_hand(&self) -> Self {
+        let tensor = |t: &Tensor| match t.data() {
+            TensorData::F64(_) => t.clone(),
+            TensorData::F32(_) | TensorData::Scaled(_) => {
+                Tensor::from_f64(t.dims().to_vec(), t.to_f64()).expect("as many numbers as before")
+            }
+        };
+        Self { members: self.members.iter().map(tensor).collect(), codes: self.codes.clone() }
+    }
+
     /// The constant spread over a tensor of `shape`: `[1]` and `[C]` become one number per channel, anything larger one
     /// per element.
     #[must_use]
@@ -132,7 +144,11 @@ impl Constant {
         let t = self.of(member);
         match t.len() {
             1 => vec![t.get(0); shape.len()],
-            n if n == shape.c => t.iter().flat_map(|x| std::iter::repeat_n(x, shape.area())).collect(),
+            n if n == shape.c => {
+                let mut all = Vec::with_capacity(shape.len());
+                t.iter().for_each(|x| all.resize(all.len() + shape.area(), x));
+                all
+            }
             _ => t.to_f64().into_owned(),
         }
     }

@@ -179,7 +179,7 @@ impl Conv {
     #[must_use]
     pub fn reached(&self, member: MemberIdx, operand: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.output.len()];
-        if self.weight.of(member).iter().any(|w| w == 0.0) {
+        if self.weight.of(member).to_f64().contains(&0.0) {
             self.for_each_run(member, |run| {
                 let inputs = operand[run.input..].iter().step_by(run.step);
                 sums[run.out..run.out + run.len].iter_mut().zip(inputs).for_each(|(y, x)| *y += x);
