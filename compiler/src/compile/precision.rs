@@ -6,7 +6,7 @@
 
 use crate::emit::Labels;
 use crate::pipeline::{BuildOptions, Built, ParamsChoice, Prepared};
-use crate::simulate::{Summary, Until, noisiest_layer};
+use crate::simulate::{Simulator, Summary, Until, noisiest_layer};
 
 use super::survey::{SelfCheck, Survey};
 use super::{CompileError, Observer, Request, Stage};
@@ -34,26 +34,32 @@ pub(super) fn until_kept(
         // A ring that is too small for the least precision is too small for more.
         options.log_n = built.schedule().params.log_n()..=*options.log_n.end();
     }
-    let checked = |built: &Built, until: Until, observer: &mut dyn Observer| {
+    let checked = |simulator: &Simulator<'_>, until: Until, observer: &mut dyn Observer| {
         observer.stage(Stage::Simulate);
-        let headroom = built.schedule().headroom;
-        survey.run(&built.program, headroom, until, &mut |done, of| observer.fraction(done, of))
+        survey.run(simulator, until, &mut |done, of| observer.fraction(done, of))
     };
     loop {
-        let check = checked(&built, if keeps_classes { Until::Fault } else { Until::End }, observer)?;
+        let chosen = survey.chosen(&built.program, built.schedule().headroom);
+        let simulator = chosen.simulator(&built.program)?;
+        let check = checked(&simulator, if keeps_classes { Until::Fault } else { Until::End }, observer)?;
         let is_contradicted = check.summary.max_abs_error > built.bound();
         let is_changed = keeps_classes && check.summary.changed_classes > 0;
         if !is_free || !(is_changed || is_contradicted) {
+            drop(simulator);
             return honest(built, check, survey);
         }
         let more = built.schedule().precision + 1.0;
         options.precision = more..=more;
         observer.stage(Stage::Schedule { precision: Some(more) });
         match prepared.build(options, labels.clone()) {
-            Ok(better) if is_contradicted || better.seconds() <= affordable => built = better,
+            Ok(better) if is_contradicted || better.seconds() <= affordable => {
+                drop(simulator);
+                built = better;
+            }
             Err(error) if !error.is_schedule() => return Err(error.into()),
             Ok(_) | Err(_) => {
-                let check = checked(&built, Until::End, observer)?;
+                let check = checked(&simulator, Until::End, observer)?;
+                drop(simulator);
                 return honest(built, check, survey);
             }
         }

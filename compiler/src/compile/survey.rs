@@ -9,7 +9,7 @@ use fhe_bytecode::{CheckedProgram, Classes};
 use serde::Serialize;
 
 use super::calibration::CalibrationSet;
-use crate::simulate::{Inputs, Summary, Until, summarize_until};
+use crate::simulate::{Inputs, Simulator, Summary, Until};
 
 /// Seed of the noise.
 const NOISE_SEED: u64 = 1;
@@ -53,18 +53,21 @@ impl<'a> Survey<'a> {
         Self { calibration, results, leads }
     }
 
+    /// The inputs that noise might change something for in a program that has so much headroom.
+    pub(super) fn chosen(&self, program: &CheckedProgram, headroom: f64) -> Chosen<'_> {
+        let bound = program.spec().prediction.max_abs_error;
+        Chosen { of: self, indices: self.doubtful(bound, headroom) }
+    }
+
     /// Simulates what noise might change, to the end or until it does change a class.
     pub(super) fn run(
         &self,
-        program: &CheckedProgram,
-        headroom: f64,
+        simulator: &Simulator<'_>,
         until: Until,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<SelfCheck, InputError> {
-        let bound = program.spec().prediction.max_abs_error;
-        let chosen = Chosen { of: self, indices: self.chosen(bound, headroom) };
-        let noise = (NOISE_SEED, draws(program, chosen.len()));
-        let summary = summarize_until(program, &chosen, noise, until, progress)?;
+        let bound = simulator.bound();
+        let summary = simulator.summarized(until, progress)?;
         let (is_real, inputs) = (self.calibration.is_real(), self.calibration.len());
         let is_close = |lead: &&f64| **lead < 2.0 * bound;
         let undecided = self.leads.iter().filter(is_close).count();
@@ -72,7 +75,7 @@ impl<'a> Survey<'a> {
     }
 
     /// The inputs to simulate, the most doubtful first.
-    fn chosen(&self, bound: f64, headroom: f64) -> Vec<usize> {
+    fn doubtful(&self, bound: f64, headroom: f64) -> Vec<usize> {
         let n = self.calibration.len();
         let mut all: Vec<usize> = (0..n).collect();
         // What is no number is no lead either.
@@ -94,9 +97,16 @@ fn draws(program: &CheckedProgram, n_inputs: usize) -> usize {
 }
 
 /// Some of the inputs.
-struct Chosen<'a> {
+pub(super) struct Chosen<'a> {
     of: &'a Survey<'a>,
     indices: Vec<usize>,
+}
+
+impl Chosen<'_> {
+    /// A program made ready for these inputs.
+    pub(super) fn simulator<'b>(&'b self, program: &'b CheckedProgram) -> Result<Simulator<'b>, InputError> {
+        Ok(Simulator::new(program, self, NOISE_SEED)?.with_draws(draws(program, self.len())))
+    }
 }
 
 impl Inputs for Chosen<'_> {

@@ -13,7 +13,8 @@ mod wrap;
 
 pub use inputs::Inputs;
 pub use noise::InstructionNoise;
+pub(crate) use run::Simulator;
 pub use run::{
     Fullest, LayerLoss, SampleResult, Simulation, Summary, Until, disturbed, noisiest_layer, simulate,
-    summarize, summarize_until,
+    summarize,
 };

@@ -120,7 +120,7 @@ pub fn summarize(
     seed: u64,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Summary, InputError> {
-    summarize_until(program, samples, (seed, 1), Until::End, progress)
+    Simulator::new(program, samples, seed)?.summarized(Until::End, progress)
 }
 
 /// How far samples are evaluated.
@@ -130,21 +130,6 @@ pub enum Until {
     End,
     /// Until noise changes the class of one, or the error of one is beyond the program's bound.
     Fault,
-}
-
-/// As [`summarize`], with noise drawn several times for every sample, and perhaps of the first samples only.
-///
-/// # Errors
-/// When a sample does not fit the program.
-pub fn summarize_until(
-    program: &CheckedProgram,
-    samples: &dyn Inputs,
-    (seed, draws): (u64, usize),
-    until: Until,
-    progress: &mut dyn FnMut(usize, usize),
-) -> Result<Summary, InputError> {
-    let simulator = Simulator { draws: draws.max(1), ..Simulator::new(program, samples, seed)? };
-    Ok(simulator.summary(&simulator.outcomes(until, progress)?))
 }
 
 /// The results of one sample as they will come back: with noise, and wrapped around where a value leaves its modulus.
@@ -167,7 +152,8 @@ pub fn noisiest_layer(program: &CheckedProgram, samples: &dyn Inputs) -> Result<
     Ok(noisiest.map_or_else(String::new, |layer| layer.name))
 }
 
-struct Simulator<'a> {
+/// A program made ready to be evaluated on some samples with simulated noise.
+pub(crate) struct Simulator<'a> {
     program: &'a CheckedProgram,
     clear: ClearProgram<'a>,
     noise: InstructionNoise,
@@ -180,7 +166,15 @@ struct Simulator<'a> {
 }
 
 impl<'a> Simulator<'a> {
-    fn new(program: &'a CheckedProgram, samples: &'a dyn Inputs, seed: u64) -> Result<Self, InputError> {
+    /// The noise of a program whose values are about as large as for these samples.
+    ///
+    /// # Errors
+    /// When a sample does not fit the program.
+    pub(crate) fn new(
+        program: &'a CheckedProgram,
+        samples: &'a dyn Inputs,
+        seed: u64,
+    ) -> Result<Self, InputError> {
         let (clear, moduli) = (ClearProgram::new(program), Moduli::new(program));
         let n = samples.len().min(SIZED);
         let sized: Vec<Vec<f64>> = (0..n).map(|i| samples.input(i * samples.len() / n)).collect();
@@ -189,13 +183,35 @@ impl<'a> Simulator<'a> {
         Ok(Self { program, clear, noise, moduli, classes, samples, seed, draws: 1 })
     }
 
+    /// The same with noise drawn several times for every sample.
+    pub(crate) fn with_draws(self, draws: usize) -> Self {
+        Self { draws: draws.max(1), ..self }
+    }
+
+    /// The largest error that the program states.
+    pub(crate) fn bound(&self) -> f64 {
+        self.program.spec().prediction.max_abs_error
+    }
+
+    /// What becomes of the results, perhaps of the first samples only.
+    ///
+    /// # Errors
+    /// When a sample does not fit the program.
+    pub(crate) fn summarized(
+        &self,
+        until: Until,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Summary, InputError> {
+        Ok(self.summary(&self.outcomes(until, progress)?))
+    }
+
     fn outcomes(
         &self,
         until: Until,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Vec<Outcome>, InputError> {
         let of = self.samples.len();
-        let bound = self.program.spec().prediction.max_abs_error;
+        let bound = self.bound();
         let is_fault = |outcome: &Outcome| !outcome.agrees || outcome.max_error > bound;
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(of);
         let mut n = if until == Until::Fault { FIRST_CHUNK } else { CHUNK };
