@@ -24,6 +24,8 @@ const EXACT_BITS: f64 = 1e-6;
 const ROUNDING_PRICE: f64 = 0.05;
 /// Towers that come with those of every set: the special primes.
 const SPECIAL_TOWERS: f64 = 2.5;
+/// Part of a bound that rounding leaves.
+const BELOW: f64 = 1.0 - 1e-9;
 /// Times that moduli grow until they hold the values.
 const MAX_GROWTHS: usize = 4;
 /// Bits by which they grow at least.
@@ -61,10 +63,11 @@ fn least_bits(log_n: u32) -> f64 {
 
 /// The sets that come nearest, with their towers.
 fn moduli(wanted: &[f64], log_n: u32, large_bits: u32) -> Result<Option<Moduli>, ChainError> {
+    let target = Target::new(wanted, f64::from(large_bits));
     let mut best: Option<(Shape, f64)> = None;
     for shape in shapes(wanted, least_bits(log_n), f64::from(large_bits)) {
         let limit = best.as_ref().map_or(f64::INFINITY, |(_, price)| *price);
-        if let Some(sets) = shape.sets(wanted, limit) {
+        if let Some(sets) = shape.sets(&target, limit) {
             best = Some((shape, sets.price));
         }
     }
@@ -77,7 +80,7 @@ fn moduli(wanted: &[f64], log_n: u32, large_bits: u32) -> Result<Option<Moduli>,
     let actual: Vec<f64> = towers.iter().map(|&q| (q as f64).log2()).collect();
     towers.extend(ntt_primes_below(large_bits, log_n, n_large, &towers)?);
     let shape = Shape { small: actual, n_large, large: f64::from(large_bits) };
-    let Some(Sets { sets, .. }) = shape.sets(wanted, f64::INFINITY) else { return Ok(None) };
+    let Some(Sets { sets, .. }) = shape.sets(&target, f64::INFINITY) else { return Ok(None) };
     Ok(Some(Moduli::of_sets(towers, sets.iter().map(|set| set.indices(&shape)).collect())))
 }
 
@@ -89,8 +92,8 @@ fn shapes(wanted: &[f64], least: f64, large: f64) -> impl Iterator<Item = Shape>
         let trials = if n_small == 1 { 1 } else { TRIALS };
         let tried: Vec<Shape> = (0..trials)
             .filter_map(|_| {
-                let mut small: Vec<f64> =
-                    (1..n_small).map(|_| least + random.fraction() * (large - least)).collect();
+                let mut small: Vec<f64> = Vec::with_capacity(n_small);
+                small.extend((1..n_small).map(|_| least + random.fraction() * (large - least)));
                 // One of them alone is what stays to the end.
                 if let (Some(first), true) = (small.first_mut(), (least..large).contains(&last)) {
                     *first = (last + random.fraction()).min(large);
@@ -106,6 +109,37 @@ fn shapes(wanted: &[f64], least: f64, large: f64) -> impl Iterator<Item = Shape>
             .collect();
         tried
     })
+}
+
+/// Wanted sizes, and what they say of the price of every pool with large towers of one size.
+struct Target<'a> {
+    wanted: &'a [f64],
+    /// Of a weight scale that is right.
+    unit: f64,
+    /// For every rung what the towers of all rungs below it cost at least: as few as hold the wanted sizes.
+    rest: Vec<f64>,
+}
+
+impl<'a> Target<'a> {
+    fn new(wanted: &'a [f64], large: f64) -> Self {
+        // What the sets would cost if all towers were large: the measure of a price.
+        let all: f64 = wanted.iter().map(|bits| work(bits / large)).sum();
+        let least = |bits: &f64| work(((bits - 2.0 * EXACT_BITS) / large).ceil().max(1.0));
+        let below = |sum: &mut f64, bits: &f64| Some(std::mem::replace(sum, *sum + least(bits)));
+        let unit = ROUNDING_PRICE * all / wanted.len() as f64;
+        Self { wanted, unit, rest: wanted.iter().scan(0.0, below).collect() }
+    }
+}
+
+/// What so many towers cost.
+fn work(n_towers: f64) -> f64 {
+    (n_towers + SPECIAL_TOWERS).powi(2)
+}
+
+/// The least that so many steps cost from a set that is off by so many bits to one that is not off: equal steps cost least.
+fn least_rounding(n_steps: usize, off: f64) -> f64 {
+    let n = n_steps as f64;
+    if n_steps == 0 { 0.0 } else { n * (-2.0 * (off.max(0.0) + EXACT_BITS) / n).exp2() }
 }
 
 /// Numbers that are the same everywhere.
@@ -166,10 +200,10 @@ struct Reached {
 impl Shape {
     /// Bits of every choice of small towers.
     fn choices(&self) -> Vec<f64> {
-        let mut all = vec![0.0];
+        let mut all = Vec::with_capacity(1 << self.small.len());
+        all.push(0.0);
         for bits in &self.small {
-            let with: Vec<f64> = all.iter().map(|others| others + bits).collect();
-            all.extend(with);
+            (0..all.len()).for_each(|others| all.push(all[others] + bits));
         }
         all
     }
@@ -186,40 +220,43 @@ impl Shape {
 
     /// The cheapest sets, from the top down: every one pays for its towers and for the scale that weights lose on the way.
     /// Nothing if they are not cheaper than the limit.
-    fn sets(&self, wanted: &[f64], limit: f64) -> Option<Sets> {
-        let work = |n_towers: f64| (n_towers + SPECIAL_TOWERS).powi(2);
-        // What the sets would cost if all towers were large: the measure of a price.
-        let all: f64 = wanted.iter().map(|bits| work(bits / self.large)).sum();
-        let unit = ROUNDING_PRICE * all / wanted.len() as f64;
-        let choices = self.choices();
-        let mut rungs: Vec<Vec<Reached>> = Vec::with_capacity(wanted.len());
+    fn sets(&self, target: &Target<'_>, limit: f64) -> Option<Sets> {
+        let Target { wanted, unit, rest } = target;
+        let least = |rung: usize, set: Set, price: f64| {
+            price + (rest[rung] + unit * least_rounding(rung, set.off)) * BELOW
+        };
         let top = Set {
             small: (1 << self.small.len()) - 1,
             n_large: self.n_large,
             off: self.bits() - wanted.last()?,
         };
-        rungs.push(vec![Reached { set: top, price: work(top.n_towers() as f64), from: 0 }]);
-        for pair in wanted.windows(2).rev() {
+        let price = work(top.n_towers() as f64);
+        if wanted.len() > 1 && least(wanted.len() - 1, top, price) >= limit {
+            return None;
+        }
+        let mut rungs: Vec<Vec<Reached>> = Vec::with_capacity(wanted.len());
+        rungs.push(vec![Reached { set: top, price, from: 0 }]);
+        let choices = self.choices();
+        for (rung, pair) in wanted.windows(2).enumerate().rev() {
             let above = rungs.last().expect("the top is there");
-            let reached: Vec<Reached> = self
-                .near(pair[0], &choices)
-                .filter_map(|set| {
-                    let own = work(set.n_towers() as f64);
-                    let mut best: (Option<usize>, f64) = (None, limit);
-                    for (i, from) in above.iter().enumerate() {
-                        let lost = set.off - from.set.off;
-                        // A step of less than a bit would be none; what costs too much already needs no power.
-                        if from.price < best.1 && pair[1] - pair[0] - lost >= 1.0 {
-                            let price = from.price + unit * (2.0 * lost).exp2();
-                            if price < best.1 {
-                                best = (Some(i), price);
-                            }
+            let of_set = |set: Set| {
+                let own = work(set.n_towers() as f64);
+                let mut best: (Option<usize>, f64) = (None, limit);
+                for (i, from) in above.iter().enumerate() {
+                    let lost = set.off - from.set.off;
+                    // A step of less than a bit would be none; what costs too much already needs no power.
+                    if from.price < best.1 && pair[1] - pair[0] - lost >= 1.0 {
+                        let price = from.price + unit * (2.0 * lost).exp2();
+                        if price < best.1 {
+                            best = (Some(i), price);
                         }
                     }
-                    let (from, price) = (best.0?, best.1 + own);
-                    (price < limit).then_some(Reached { set, price, from })
-                })
-                .collect();
+                }
+                let (from, price) = (best.0?, best.1 + own);
+                (least(rung, set, price) < limit).then_some(Reached { set, price, from })
+            };
+            let mut reached: Vec<Reached> = Vec::with_capacity(choices.len());
+            reached.extend(self.near(pair[0], &choices).filter_map(of_set));
             if reached.is_empty() {
                 return None;
             }
@@ -263,6 +300,24 @@ mod tests {
         let found = moduli(&[30.0, 120.0, 150.0, 260.0], 14, 50).unwrap().unwrap();
         assert_eq!(found.n_rungs(), 4);
         assert!(found.towers().iter().all(|&q| q >> 50 == 0));
+    }
+
+    /// Sets are given up where what is left costs too much. Without a limit none are.
+    #[test]
+    fn sets_within_a_limit_are_the_cheapest_of_all() {
+        let wanted: Vec<f64> = (0..=20).map(|rung| 34.0 + 37.3 * f64::from(rung)).collect();
+        let target = Target::new(&wanted, 50.0);
+        let mut n_found = 0;
+        for shape in shapes(&wanted, least_bits(15), 50.0) {
+            let Some(cheapest) = shape.sets(&target, f64::INFINITY) else { continue };
+            let within = shape.sets(&target, cheapest.price * (1.0 + 1e-12)).expect("a set within the limit");
+            assert_eq!(within.price.to_bits(), cheapest.price.to_bits());
+            let masks = |sets: &Sets| sets.sets.iter().map(|set| set.indices(&shape)).collect::<Vec<_>>();
+            assert_eq!(masks(&within), masks(&cheapest));
+            assert!(shape.sets(&target, cheapest.price).is_none());
+            n_found += 1;
+        }
+        assert!(n_found > 20, "{n_found}");
     }
 
     #[test]
