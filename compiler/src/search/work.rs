@@ -98,10 +98,10 @@ impl<'a> Work<'a> {
     /// What the levels from `top` down to each lower one cost in these parameters: the first entry is of `top` alone.
     pub(super) fn runs(&self, own: &Params, top: Level, key_byte: f64) -> Vec<Bill> {
         let mut best: Vec<Bill> = Vec::new();
+        let priced = self.priced(own, Level(0), top);
         for share in SHARES {
-            let mut walk = Walk::new(self, own, key_byte * share);
-            let bills: Vec<Bill> =
-                (0..=top.0).rev().map(|level| walk.level(Level(level), |_, _| ())).collect();
+            let mut walk = Walk::new(self, key_byte * share);
+            let bills: Vec<Bill> = priced.iter().map(|level| walk.level(level, |_, _| ())).collect();
             if best.is_empty() {
                 best = bills;
             } else {
@@ -124,11 +124,12 @@ impl<'a> Work<'a> {
             let own = params.at(top);
             let bottom = tops.get(segment + 1).map_or(0, |next| next.0 + 1);
             let mut best: Option<(Bill, Vec<(usize, usize)>)> = None;
+            let priced = self.priced(own, Level(bottom), top);
             for share in SHARES {
-                let mut walk = Walk::new(self, own, key_byte * share);
+                let mut walk = Walk::new(self, key_byte * share);
                 let (mut chosen, mut bill) = (Vec::new(), Bill::default());
-                for level in (bottom..=top.0).rev() {
-                    bill = walk.level(Level(level), |map, choice| chosen.push((map, choice)));
+                for level in &priced {
+                    bill = walk.level(level, |map, choice| chosen.push((map, choice)));
                 }
                 if best.as_ref().is_none_or(|(least, _)| bill.price(key_byte) < least.price(key_byte)) {
                     best = Some((bill, chosen));
@@ -145,6 +146,24 @@ impl<'a> Work<'a> {
 }
 
 impl Work<'_> {
+    /// What the levels from `top` down to the lowest cost in a ring, whatever a key is worth.
+    fn priced(&self, own: &Params, lowest: Level, top: Level) -> Vec<PricedLevel<'_>> {
+        let of_level = |level: u16| {
+            let (level, work) = (Level(level), &self.levels[usize::from(level)]);
+            let step = self.costs.at(own, level);
+            let of_map = |&map: &usize| {
+                self.menus.maps[map].choices.iter().map(|choice| step.linear(&choice.counts)).collect()
+            };
+            PricedLevel {
+                work,
+                key_bytes: own.key_bytes(KeyPlace::from(level)) as f64,
+                choices: work.maps.iter().map(of_map).collect(),
+                others: work.n_products * step.product + work.n_rescales * step.rescale(work.n_divided),
+            }
+        };
+        (lowest.0..=top.0).rev().map(of_level).collect()
+    }
+
     /// Changes the plans of a segment, those of a kind together, as long as that makes it cheaper; how the bill changes.
     fn refined(&self, own: &Params, chosen: &mut [(usize, usize)], key_byte: f64) -> Bill {
         let menus = &self.menus.maps;
@@ -207,10 +226,20 @@ impl Work<'_> {
     }
 }
 
+/// What a level costs in a ring.
+struct PricedLevel<'a> {
+    work: &'a LevelWork,
+    /// Of one key.
+    key_bytes: f64,
+    /// Seconds of every plan of its maps.
+    choices: Vec<Vec<f64>>,
+    /// Seconds of products and rescales.
+    others: f64,
+}
+
 /// A way down the levels of a segment.
 struct Walk<'a> {
     work: &'a Work<'a>,
-    own: &'a Params,
     /// What a byte of a new key is worth to the map that needs it first.
     key_byte: f64,
     has_key: Vec<bool>,
@@ -220,23 +249,24 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(work: &'a Work<'a>, own: &'a Params, key_byte: f64) -> Self {
+    fn new(work: &'a Work<'a>, key_byte: f64) -> Self {
         let has_key = vec![false; work.menus.n_rotations];
         let (has_relin, has_conjugation) = (false, false);
-        Self { work, own, key_byte, has_key, has_relin, has_conjugation, bill: Bill::default() }
+        Self { work, key_byte, has_key, has_relin, has_conjugation, bill: Bill::default() }
     }
 
     /// Goes down to a level; the bill of all levels so far.
-    fn level(&mut self, level: Level, mut chosen: impl FnMut(usize, usize)) -> Bill {
-        let step = self.work.costs.at(self.own, level);
-        let key_bytes = self.own.key_bytes(KeyPlace::from(level)) as f64;
-        let own = &self.work.levels[usize::from(level.0)];
-        for &map in &own.maps {
+    fn level(&mut self, level: &PricedLevel<'_>, mut chosen: impl FnMut(usize, usize)) -> Bill {
+        let PricedLevel { work: own, key_bytes, choices, others } = level;
+        for (&map, choices) in own.maps.iter().zip(choices) {
             let menu = &self.work.menus.maps[map];
             let mut best = (f64::INFINITY, 0, 0.0, 0);
-            for (index, choice) in menu.choices.iter().enumerate() {
+            for (index, (choice, &seconds)) in menu.choices.iter().zip(choices).enumerate() {
+                // What is dearer without its keys needs no count of them.
+                if seconds >= best.0 {
+                    continue;
+                }
                 let n_new = choice.keys.iter().filter(|&&key| !self.has_key[key]).count();
-                let seconds = step.linear(&choice.counts);
                 let price = seconds + self.key_byte * key_bytes * n_new as f64;
                 if price < best.0 {
                     best = (price, index, seconds, n_new);
@@ -254,7 +284,7 @@ impl<'a> Walk<'a> {
         if own.n_products > 0.0 && !std::mem::replace(&mut self.has_relin, true) {
             self.bill.key_bytes += key_bytes;
         }
-        self.bill.seconds += own.n_products * step.product + own.n_rescales * step.rescale(own.n_divided);
+        self.bill.seconds += others;
         self.bill
     }
 }
