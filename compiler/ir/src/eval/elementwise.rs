@@ -10,8 +10,11 @@ pub(super) fn at(constant: &Tensor, channel: usize) -> f64 {
 
 /// Applies `f(number, channel)` everywhere.
 pub(super) fn map(x: &Value, f: impl Fn(f64, usize) -> f64) -> Vec<f64> {
-    let area = x.shape.area();
-    x.data.iter().enumerate().map(|(i, &v)| f(v, i / area)).collect()
+    let mut result = Vec::with_capacity(x.data.len());
+    for (c, channel) in x.data.chunks(x.shape.area().max(1)).enumerate() {
+        result.extend(channel.iter().map(|&v| f(v, c)));
+    }
+    result
 }
 
 pub(super) fn add_const(x: &Value, constant: &Tensor) -> Vec<f64> {
