@@ -78,8 +78,8 @@ fn pooled() -> CheckedProgram {
     CheckedProgram::new(spec).unwrap()
 }
 
-/// The toy program with a quarter of the ring, two special primes and one digit from level 1 on, and with giant steps alone, which
-/// are taken together.
+/// The toy program with a quarter of the ring, two special primes and one digit from level 1 on, and with giant steps alone,
+/// which are taken together.
 fn ringed() -> CheckedProgram {
     let mut spec = paired_toy_program(Packing::Packed, [Pairing::Halves, Pairing::None]).spec().clone();
     for (map, gait) in spec.maps.iter_mut().zip([Gait::Inward, Gait::Down]) {

@@ -1,5 +1,5 @@
-//! Version 4 of the format: lower levels may have a smaller ring, special primes and digits of their own, and keys for it; partial
-//! sums of a map may take their giant steps together.
+//! Version 4 of the format: lower levels may have a smaller ring, special primes and digits of their own, and keys for it;
+//! partial sums of a map may take their giant steps together.
 //!
 //! What did not change since version 3 keeps its frozen type.
 

@@ -1,8 +1,8 @@
 //! How partial sums take their giant steps: each at once, or together, from one giant step to the next.
 //!
-//! With giant steps g < h < … the sums S_g, S_h, … become rot(S_g + rot(S_h + …, h - g), g). Every sum is rotated as often as
-//! there are giant steps, and every rotation adds the noise of one key switch, as it does where each goes by itself. But rotations
-//! by equal amounts share their key, and giant steps mostly are multiples of one number.
+//! With giant steps g < h < … the sums S_g, S_h, … become rot(S_g + rot(S_h + …, h - g), g). Every sum is rotated as
+//! often as there are giant steps, and every rotation adds the noise of one key switch, as it does where each goes by itself.
+//! But rotations by equal amounts share their key, and giant steps mostly are multiples of one number.
 
 use crate::rotation::Rotation;
 use serde::{Deserialize, Serialize};

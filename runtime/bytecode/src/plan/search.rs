@@ -253,8 +253,8 @@ impl Pricer {
         gait == Gait::Direct || self.hops(gait, rule, chained, found)
     }
 
-    /// Calls `found` for the keys of chained giant steps; says whether it wanted all of them, and no sum is rotated more often than
-    /// it has giant steps.
+    /// Calls `found` for the keys of chained giant steps; says whether it wanted all of them, and no sum is rotated more often
+    /// than it has giant steps.
     fn hops(
         &mut self,
         gait: Gait,

@@ -1,7 +1,8 @@
 //! Linear maps between ciphertexts, by diagonals.
 //!
 //! y_o = Σ_g rot(Σ_(i,b) d·rot(x_i, b), g): baby steps b, giant steps g, one plaintext d per term. A sum comes to its giant
-//! step in one rotation or in several, together with those that it meets on the way ([`Hop`]). The babies of an input share one decomposition and are kept over the key basis, multiplied by P; products are summed there.
+//! step in one rotation or in several, together with those that it meets on the way ([`Hop`]). The babies of an input share one
+//! decomposition and are kept over the key basis, multiplied by P; products are summed there.
 //! Each giant step divides only its second half by P before its key switch, and so do the steps after it that take complex
 //! sums apart and fold replicas; each output is divided once at the end (double hoisting). Costs no level; the scale is
 //! multiplied by that of the diagonals.
