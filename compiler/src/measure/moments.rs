@@ -18,6 +18,8 @@ pub struct Moments {
     pub energy: Vec<f64>,
     /// For every summand the sums over its rows, each times what noise in its number does to a result.
     rows: BTreeMap<Key, Row>,
+    /// The share of every channel in the gain, summed over its numbers.
+    channels: Vec<Vec<f64>>,
     /// For every summand the squared weights of a row, whatever results depend on.
     weights: BTreeMap<Key, f64>,
 }
@@ -38,6 +40,12 @@ impl Moments {
         Some(scaled(*sum, gain.recip()))
     }
 
+    /// What noise in every channel of a value does to a result.
+    #[must_use]
+    pub fn channels(&self, value: ValueId) -> &[f64] {
+        &self.channels[value.index()]
+    }
+
     /// The moments of `seed` times the results of an evaluation.
     pub(super) fn new(
         circuit: &Circuit,
@@ -47,14 +55,20 @@ impl Moments {
         member: MemberIdx,
     ) -> Self {
         let grads = eval::gradients(circuit, trace, seed, member);
-        let squares = |v: &Vec<f64>| v.iter().map(|x| x * x).sum::<f64>();
+        let squares = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>();
         let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
         for (key, row) in read.acting(&grads) {
             let sum = rows.entry(key).or_default();
             *sum = added(*sum, row);
         }
-        let (gain, energy) = (grads.iter().map(squares).collect(), energies(trace));
-        Self { gain, energy, rows, weights: read.weights() }
+        let of_channels = |id: ValueId| {
+            let n = circuit.value(id).shape.c;
+            let grads = &grads[id.index()];
+            grads.chunks((grads.len() / n.max(1)).max(1)).map(|channel| squares(channel)).collect()
+        };
+        let channels = circuit.ids().map(of_channels).collect();
+        let (gain, energy) = (grads.iter().map(|v| squares(v)).collect(), energies(trace));
+        Self { gain, energy, rows, channels, weights: read.weights() }
     }
 
     /// The mean of some moments of one circuit.
@@ -66,6 +80,11 @@ impl Moments {
         }
         for (v, energy) in mean.energy.iter_mut().enumerate() {
             *energy = all.clone().map(|m| m.energy[v]).sum::<f64>() / n;
+        }
+        for (v, channels) in mean.channels.iter_mut().enumerate() {
+            for (c, gain) in channels.iter_mut().enumerate() {
+                *gain = all.clone().map(|m| m.channels[v][c]).sum::<f64>() / n;
+            }
         }
         for (key, row) in &mut mean.rows {
             let sum = all.clone().filter_map(|m| m.rows.get(key)).copied().fold(Row::default(), added);
@@ -97,6 +116,7 @@ impl Moments {
 fn added(a: Row, b: Row) -> Row {
     Row {
         weight_energy: a.weight_energy + b.weight_energy,
+        shared_energy: a.shared_energy + b.shared_energy,
         reads: a.reads + b.reads,
         squares: a.squares + b.squares,
     }
@@ -105,6 +125,7 @@ fn added(a: Row, b: Row) -> Row {
 fn scaled(row: Row, factor: f64) -> Row {
     Row {
         weight_energy: row.weight_energy * factor,
+        shared_energy: row.shared_energy * factor,
         reads: row.reads * factor,
         squares: row.squares * factor,
     }

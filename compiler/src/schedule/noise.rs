@@ -3,7 +3,7 @@
 //! Every operation adds noise to its value, and the gain of the value says what that noise does to the result. A
 //! contribution is kept as an amount over the square of a scale, so that scales can be chosen to balance them.
 
-use fhe_bytecode::noise::{LinearNoise, NoiseModel, Row};
+use fhe_bytecode::noise::{LinearNoise, Noise, NoiseModel, Reach, Row, TermNoise};
 use fhe_bytecode::{ExpandedPlan, Layout, Level, Pairing, PlanCounts};
 
 use super::chain::Chain;
@@ -109,6 +109,13 @@ impl MapFacts {
         Self { noise: self.noise.under_any_plan(&map.diagonals), ..self }
     }
 
+    /// The row of a summand that the result depends on.
+    fn acting(&self, moments: &Moments, source: &Source, term: &TermNoise) -> Row {
+        let row = moments.row(self.value, source.value, source.in_place);
+        let shared_energy = term.shared(moments.channels(self.value));
+        row.map_or_else(|| Row::mean(term), |row| Row { shared_energy, ..row })
+    }
+
     /// Steps of the plan.
     #[must_use]
     pub fn counts(&self) -> &PlanCounts {
@@ -153,7 +160,7 @@ pub fn contributions(
 ) -> Vec<Contribution> {
     let (circuit, timed) = (placed.circuit(), &placed.timed);
     let sizes = sizes(circuit, moments);
-    let mut sum = Sum { moments, sizes, leaks: leaks(placed, facts, moments, copies), all: Vec::new() };
+    let mut sum = Sum { moments, sizes, reach: reach(placed, facts, moments, copies), all: Vec::new() };
     let level = |rung: Rung| levels[rung.index()];
     for id in circuit.ids() {
         let (value, time) = (placed.value(id), timed.time(id));
@@ -161,12 +168,12 @@ pub fn contributions(
         match &circuit.value(id).op {
             CircuitOp::Input => {
                 let fresh = model.at(level(time.rung)).fresh();
-                sum.push(id, Anchor::After(0), n_encryptions as f64 * fresh);
+                sum.push(id, Anchor::After(0), Noise::complex(n_encryptions as f64 * fresh));
             }
             CircuitOp::Product(_) => {
                 let working = level(time.working);
                 let key = model.at(working).key_switch(working);
-                sum.push(id, Anchor::Before(position), key);
+                sum.push(id, Anchor::Before(position), Noise::complex(key));
             }
             CircuitOp::Affine(_) => {}
         }
@@ -175,7 +182,8 @@ pub fn contributions(
         for part in &value.parts {
             if let Part::Plain { source, .. } | Part::Scalar { source } = part {
                 let factor = sum.row(id, *source, true).map_or(1.0, |row| row.weight_energy);
-                sum.push(id, Anchor::After(timed.position(*source)), factor * dropped(*source));
+                let dropped = Noise::complex(factor * dropped(*source));
+                sum.push(id, Anchor::After(timed.position(*source)), dropped);
             }
             let (source, rounding) = match part {
                 Part::Plain { source, .. } => (*source, model.encode(value.layout.period())),
@@ -190,11 +198,11 @@ pub fn contributions(
             sum.push_in_place(id, source, anchor, rounding);
         }
         if placed.is_rescaled(id) {
-            sum.push(id, Anchor::After(position), model.rescale_from(level(time.working)));
+            sum.push(id, Anchor::After(position), Noise::complex(model.rescale_from(level(time.working))));
         }
         if value.bias.is_some() {
             let rounding = model.encode(value.layout.period());
-            sum.push(id, Anchor::After(position), rounding);
+            sum.push(id, Anchor::After(position), Noise::real(rounding));
         }
     }
     for map in facts {
@@ -205,12 +213,12 @@ pub fn contributions(
         for (source, term) in map.sources.iter().zip(&map.noise.terms) {
             let (from, energy) = (timed.position(source.value), moments.energy[source.value.index()]);
             let mean = Row::mean(term);
-            let row = sum.row(map.value, source.value, source.in_place).unwrap_or(mean);
+            let row = map.acting(moments, source, term);
             let [usual, acting] = [mean, row].map(|row| map.noise.rounding(term, &row, energy));
             sum.push_acting(map.value, Anchor::Weight { from, to }, usual, acting);
             let dropped = model.drop(rung_level(timed.time(source.value).rung), level);
             let moved =
-                |row: &Row| map.noise.hoisted(term, row, own, level) + map.noise.carried(term, row) * dropped;
+                |row: &Row| map.noise.hoisted(term, row, own, level) + map.noise.carried(row) * dropped;
             sum.push_acting(map.value, Anchor::After(from), moved(&mean), moved(&row));
         }
         sum.push(map.value, Anchor::Before(to), map.noise.summed(own, level));
@@ -222,7 +230,7 @@ struct Sum<'a> {
     moments: &'a Moments,
     /// What noise in every value is measured against.
     sizes: Vec<f64>,
-    leaks: Vec<f64>,
+    reach: Vec<Reach>,
     all: Vec<Contribution>,
 }
 
@@ -233,16 +241,16 @@ impl Sum<'_> {
     }
 
     /// Noise of a variance in every number of a value.
-    fn push(&mut self, value: ValueId, anchor: Anchor, variance: f64) {
+    fn push(&mut self, value: ValueId, anchor: Anchor, variance: Noise) {
         self.push_acting(value, anchor, variance, variance);
     }
 
     /// Noise of a mean variance in the numbers of a value, and of another one where it acts on the result.
-    fn push_acting(&mut self, value: ValueId, anchor: Anchor, mean: f64, acting: f64) {
+    fn push_acting(&mut self, value: ValueId, anchor: Anchor, mean: Noise, acting: Noise) {
         let (gain, size) = (self.moments.gain[value.index()], self.sizes[value.index()]);
         // Noise in what is always zero is noise in what it becomes part of.
-        let local = if size > 0.0 { mean / size } else { 0.0 };
-        let amount = acting * gain * self.leaks[value.index()];
+        let local = if size > 0.0 { mean.total() / size } else { 0.0 };
+        let amount = gain * acting.reaching(self.reach[value.index()]);
         self.all.push(Contribution { value, anchor, local, amount });
     }
 
@@ -251,7 +259,8 @@ impl Sum<'_> {
     fn push_in_place(&mut self, value: ValueId, source: ValueId, anchor: Anchor, rounding: f64) {
         let energy = self.moments.energy[source.index()];
         let acting = self.row(value, source, true).map_or(energy, |row| row.squares);
-        self.push_acting(value, anchor, rounding * energy, rounding * acting);
+        let [usual, acting] = [energy, acting].map(|square| Noise::real(rounding * square));
+        self.push_acting(value, anchor, usual, acting);
     }
 }
 
@@ -295,15 +304,15 @@ fn sizes(circuit: &Circuit, moments: &Moments) -> Vec<f64> {
     sizes
 }
 
-/// Factor on the variance of noise in every value: a map with complex diagonals adds the imaginary part of the noise to
-/// the real results and leaves none behind; and one that reads several copies of a number reads as many noises.
-fn leaks(placed: &Placed, facts: &[MapFacts], moments: &Moments, copies: Copies) -> Vec<f64> {
+/// What noise in every value becomes beside what gains tell: a map with complex diagonals adds the imaginary part of the noise
+/// to the real results and leaves none behind; and one that reads several copies of a number reads as many noises.
+fn reach(placed: &Placed, facts: &[MapFacts], moments: &Moments, copies: Copies) -> Vec<Reach> {
     let circuit = placed.circuit();
-    let mut leaks = vec![1.0; circuit.values.len()];
+    let mut reach = vec![Reach::PLAIN; circuit.values.len()];
     let mut facts = facts.iter().rev().peekable();
     for id in circuit.ids().rev() {
-        let own: f64 = leaks[id.index()];
-        let mut raise = |source: ValueId, to: f64| leaks[source.index()] = to.max(leaks[source.index()]);
+        let own = reach[id.index()];
+        let mut raise = |source: ValueId, to: Reach| reach[source.index()] = to.max(reach[source.index()]);
         if let CircuitOp::Product(factors) = &circuit.value(id).op {
             factors.iter().for_each(|&f| raise(f, own));
         }
@@ -314,16 +323,19 @@ fn leaks(placed: &Placed, facts: &[MapFacts], moments: &Moments, copies: Copies)
         }
         while let Some(map) = facts.next_if(|map| map.value == id) {
             for (source, term) in map.sources.iter().zip(&map.noise.terms) {
-                let acting = || moments.row(id, source.value, source.in_place).unwrap_or(Row::mean(term));
-                let is_real = map.noise.pairing == Pairing::None;
-                raise(source.value, if is_real { own } else { map.noise.leak(term, &acting()) });
+                let row = map.acting(moments, source, term);
+                let through = match map.noise.pairing {
+                    Pairing::None => own,
+                    Pairing::Outputs | Pairing::Halves => Reach { real: own.real, complex: own.real * row.leak() },
+                };
+                raise(source.value, through);
                 let gain = |id: ValueId| moments.gain[id.index()];
                 if copies == Copies::Worst && map.reads_copies && gain(source.value) > 0.0 {
-                    let apart = gain(id) * own * map.noise.carried(term, &acting());
-                    raise(source.value, apart / gain(source.value));
+                    let apart = gain(id) * row.weight_energy / gain(source.value);
+                    raise(source.value, Reach { real: through.real * apart, complex: through.complex * apart });
                 }
             }
         }
     }
-    leaks
+    reach
 }

@@ -1,17 +1,21 @@
 //! The variance that every instruction of a program adds to its result.
+//!
+//! What is simulated is real, and noise has imaginary parts. They are nothing to a number until a complex sum lets them in, so
+//! their size is followed from one instruction to the next, and where one lets them in it adds that.
 
 use std::collections::BTreeMap;
 
 use fhe_bytecode::clear::{ClearProgram, Event, Hook, InputError};
-use fhe_bytecode::noise::{LinearNoise, NoiseModel, OperandNoise, Row};
-use fhe_bytecode::{CheckedProgram, CtId, Kind, LinearMap, MapId, Pairing, Scale};
+use fhe_bytecode::noise::{LinearNoise, Noise, NoiseModel, OperandNoise, Row};
+use fhe_bytecode::check::Fact;
+use fhe_bytecode::{CheckedProgram, CtId, Kind, Layout, LinearMap, MapId, Pairing, Scale};
 use fhec_ir::spec::Uniform;
 
 use super::normal;
 
-/// Noise of one instruction, in units of the values.
+/// What one instruction adds to its result, in units of the values.
 #[derive(Clone, Debug, Default)]
-struct Noise {
+struct Added {
     /// Standard deviation in every slot.
     deviation: f64,
     /// Standard deviation slot by slot, where these differ.
@@ -23,7 +27,7 @@ struct Noise {
 /// The noise of every instruction.
 #[derive(Clone, Debug)]
 pub struct InstructionNoise {
-    noise: Vec<Noise>,
+    added: Vec<Added>,
 }
 
 impl InstructionNoise {
@@ -37,16 +41,15 @@ impl InstructionNoise {
         samples.iter().try_for_each(|sample| clear.run(sample, &mut sizes).map(|_| ()))?;
         let model = NoiseModel::new(program.params());
         let maps: Vec<LinearNoise> = program.spec().maps.iter().zip(0..).map(of_map(program)).collect();
-        let leaks = leaks(program, &maps);
         // Each of several inputs may be encrypted by itself.
         let n_encryptions = program.spec().input.ports.len().max(1);
         // What is in the registers while the instructions are replayed.
         let mut held: BTreeMap<CtId, Held> = BTreeMap::new();
-        let mut noise = Vec::with_capacity(program.spec().instructions.len());
+        let mut added = Vec::with_capacity(program.spec().instructions.len());
         for step in program.steps() {
             let (index, instruction) = (step.index, step.instruction);
             let Some(fact) = step.result else {
-                noise.push(Noise::default());
+                added.push(Added::default());
                 continue;
             };
             let sources: Vec<Held> =
@@ -54,47 +57,57 @@ impl InstructionNoise {
             let scale = fact.scale.value();
             let (mut relative, mut by_slot) = (0.0, Vec::new());
             let own = model.at(fact.level);
-            let variance = match instruction.op.kind() {
-                Kind::Input => n_encryptions as f64 * own.fresh() / scale.powi(2),
-                Kind::Product => own.key_switch(fact.level) / scale.powi(2),
-                Kind::Rescale => model.rescale_from(step.level()) / scale.powi(2),
+            let own_unit = scale.powi(2);
+            let noise = match instruction.op.kind() {
+                Kind::Input => Noise::complex(n_encryptions as f64 * own.fresh()),
+                Kind::Product => Noise::complex(own.key_switch(fact.level)),
+                Kind::Rescale => Noise::complex(model.rescale_from(step.level())),
                 Kind::Map(map) => {
                     let squares: Vec<&[Vec<f64>]> = sources.iter().map(|s| sizes.slots(s.index)).collect();
                     let rows = clear.rows(map, &squares);
-                    by_slot = linear(program, own, &maps[map.index()], fact, &sources, &rows, leaks[index]);
-                    0.0
+                    let mapped = Mapped::new(program, own, &maps[map.index()], fact, &sources, &rows);
+                    by_slot = mapped.deviations;
+                    mapped.rest
                 }
-                Kind::PlainSum(_) => model.encode(program.layout(fact.layout).period()) / scale.powi(2),
+                Kind::PlainSum(_) => Noise::real(model.encode(program.layout(fact.layout).period())),
                 Kind::PlainProduct(_) => {
                     let weight = fact.scale.over(sources[0].scale).value();
                     let rounding = model.encode(program.layout(fact.layout).period()) / weight.powi(2);
-                    let deviation = |square: &f64| (square * rounding * leaks[index]).sqrt();
-                    let of_ct = |ct: &Vec<f64>| ct.iter().map(deviation).collect();
+                    let of_ct = |ct: &Vec<f64>| ct.iter().map(|square| (square * rounding).sqrt()).collect();
                     by_slot = sizes.slots(sources[0].index).iter().map(of_ct).collect();
-                    0.0
+                    Noise::default()
                 }
                 Kind::ScalarProduct => {
                     let weight = fact.scale.over(sources[0].scale).value();
-                    relative = (model.round_scalar() * leaks[index]).sqrt() / weight;
-                    0.0
+                    relative = model.round_scalar().sqrt() / weight;
+                    Noise::default()
                 }
-                Kind::Drop => model.drop(step.level(), fact.level) / scale.powi(2),
-                Kind::Exact | Kind::End => 0.0,
+                Kind::Drop => Noise::complex(model.drop(step.level(), fact.level)),
+                Kind::Exact | Kind::End => Noise::default(),
             };
-            noise.push(Noise { deviation: (variance * leaks[index]).sqrt(), by_slot, relative });
+            let is_apart = !by_slot.is_empty();
+            let deviation = if is_apart { 0.0 } else { noise.total().sqrt() / scale };
+            added.push(Added { deviation, by_slot, relative });
             if let Some(dst) = instruction.op.dst() {
-                let size = sizes.means.get(&index).copied().unwrap_or(0.0);
-                let result = Held { index, scale: fact.scale, size };
+                let mean = sizes.means.get(&index).copied().unwrap_or(0.0);
+                let carried = carried(instruction.op.kind(), &maps, &sources, mean);
+                let result = Held {
+                    index,
+                    scale: fact.scale,
+                    size: mean,
+                    filled: filled(program.layout(fact.layout)),
+                    imaginary: carried + noise.complex / own_unit,
+                };
                 held.extend(dst.iter().map(|register| (register, result)));
             }
         }
-        Ok(Self { noise })
+        Ok(Self { added })
     }
 
     /// A hook that adds the noise, drawn from a seeded stream.
     #[must_use]
     pub fn hook(&self, seed: u64) -> impl Hook + '_ {
-        Disturb { noise: &self.noise, stream: Uniform::new(seed) }
+        Disturb { added: &self.added, stream: Uniform::new(seed) }
     }
 }
 
@@ -104,8 +117,52 @@ struct Held {
     /// The instruction that it is the result of.
     index: usize,
     scale: Scale,
-    /// Mean square.
+    /// Mean square of its slots.
     size: f64,
+    /// The part of the slots that hold numbers.
+    filled: f64,
+    /// Variance of the imaginary part of its noise where it holds numbers.
+    imaginary: f64,
+}
+
+impl Held {
+    /// Mean square of its numbers.
+    fn numbers(&self) -> f64 {
+        self.size / self.filled
+    }
+}
+
+/// The part of the slots of a layout that hold numbers.
+fn filled(layout: &Layout) -> f64 {
+    let slots = layout.scatter(&vec![1.0; layout.shape().len() * layout.members()]);
+    let n = slots.iter().map(Vec::len).sum::<usize>();
+    slots.iter().flatten().sum::<f64>() / n.max(1) as f64
+}
+
+/// What becomes of the imaginary parts of the noise of the operands, where the result has such a mean square.
+fn carried(kind: Kind, maps: &[LinearNoise], sources: &[Held], mean: f64) -> f64 {
+    let all = || sources.iter().map(|source| source.imaginary).sum::<f64>();
+    match (kind, sources) {
+        (Kind::Input | Kind::End, _) => 0.0,
+        (Kind::Product, [a, b]) if a.index != b.index => {
+            a.imaginary * b.numbers() + b.imaginary * a.numbers()
+        }
+        (Kind::Product, _) => sources.first().map_or(0.0, |a| 4.0 * a.imaginary * a.numbers()),
+        (Kind::Map(map), _) => {
+            let map = &maps[map.index()];
+            let terms = sources.iter().zip(&map.terms);
+            match map.pairing {
+                Pairing::None => terms.map(|(source, term)| source.imaginary * term.weight_energy).sum(),
+                // Sums that are taken apart are real.
+                Pairing::Outputs | Pairing::Halves => 0.0,
+            }
+        }
+        (Kind::PlainProduct(_) | Kind::ScalarProduct, _) => {
+            let size: f64 = sources.iter().map(|source| source.size).sum();
+            if size > 0.0 { all() * mean / size } else { all() }
+        }
+        (Kind::PlainSum(_) | Kind::Rescale | Kind::Drop | Kind::Exact, _) => all(),
+    }
 }
 
 /// The noise of a map under its plan.
@@ -116,56 +173,47 @@ fn of_map(program: &CheckedProgram) -> impl Fn((&LinearMap, u32)) -> LinearNoise
     }
 }
 
-/// Deviation of what a linear map adds to every slot, in units of the values, where its numbers are computed from these rows.
-fn linear(
-    program: &CheckedProgram,
-    model: &NoiseModel,
-    noise: &LinearNoise,
-    fact: &fhe_bytecode::check::Fact,
-    sources: &[Held],
-    rows: &[Vec<Row>],
-    leak: f64,
-) -> Vec<Vec<f64>> {
-    let output = program.layout(fact.layout);
-    let n_numbers = output.shape().len() * output.members();
-    let deviation = |number: usize| {
-        let operand = |(held, rows): (&Held, &Vec<Row>)| {
-            let unit = held.scale.value().powi(2);
-            let row = Row { squares: rows[number].squares * unit, ..rows[number] };
-            let weight_scale = fact.scale.over(held.scale).value();
-            OperandNoise { noise: 0.0, message: held.size * unit, weight_scale, row }
-        };
-        let operands: Vec<OperandNoise> = sources.iter().zip(rows).map(operand).collect();
-        (model.linear(&operands, fact.level, noise) * leak).sqrt() / fact.scale.value()
-    };
-    output.scatter(&(0..n_numbers).map(deviation).collect::<Vec<f64>>())
+/// What a linear map adds.
+struct Mapped {
+    /// Deviation in every slot, in units of the values.
+    deviations: Vec<Vec<f64>>,
+    /// The mean over its numbers, in units of stored integers.
+    rest: Noise,
 }
 
-/// Factor on the variance of what every instruction adds: slots here are real, but complex diagonals let the imaginary part
-/// of the noise into the results as well.
-fn leaks(program: &CheckedProgram, maps: &[LinearNoise]) -> Vec<f64> {
-    let instructions = &program.spec().instructions;
-    let mut leaks = vec![1.0; instructions.len()];
-    // The largest factor that the readers of a register have.
-    let mut read: BTreeMap<CtId, f64> = BTreeMap::new();
-    for (index, instruction) in instructions.iter().enumerate().rev() {
-        if let Some(dst) = instruction.op.dst() {
-            leaks[index] = dst.iter().filter_map(|register| read.remove(&register)).fold(1.0, f64::max);
-        }
-        let paired = match instruction.op.kind() {
-            Kind::Map(map) => Some(&maps[map.index()]).filter(|noise| noise.pairing != Pairing::None),
-            _ => None,
+impl Mapped {
+    /// Of a map whose numbers are computed from these rows.
+    fn new(
+        program: &CheckedProgram,
+        model: &NoiseModel,
+        map: &LinearNoise,
+        fact: &Fact,
+        sources: &[Held],
+        rows: &[Vec<Row>],
+    ) -> Self {
+        let output = program.layout(fact.layout);
+        let n_numbers = output.shape().len() * output.members();
+        let unit = fact.scale.value().powi(2);
+        let mut rest = Noise::default();
+        let mut deviation = |number: usize| {
+            let row = |term: usize| Row { shared_energy: map.terms[term].shared_by(number), ..rows[term][number] };
+            let operand = |(term, held): (usize, &Held)| {
+                let own = held.scale.value().powi(2);
+                let row = row(term);
+                let weight_scale = fact.scale.over(held.scale).value();
+                let row = Row { squares: row.squares * own, ..row };
+                OperandNoise { noise: 0.0, message: held.size * own, weight_scale, row }
+            };
+            let operands: Vec<OperandNoise> = sources.iter().enumerate().map(operand).collect();
+            let let_in = |(term, held): (usize, &Held)| held.imaginary * row(term).shared_energy;
+            let let_in: f64 = sources.iter().enumerate().map(let_in).sum();
+            let noise = model.linear(&operands, fact.level, map);
+            rest = rest + noise * (n_numbers as f64).recip();
+            (noise.total() / unit + let_in).sqrt()
         };
-        for (term, range) in instruction.op.sources().iter().enumerate() {
-            let mean = |noise: &LinearNoise| noise.leak(&noise.terms[term], &Row::mean(&noise.terms[term]));
-            let factor = paired.map_or(leaks[index], mean);
-            for register in range.iter() {
-                let largest = read.entry(register).or_insert(1.0);
-                *largest = largest.max(factor);
-            }
-        }
+        let deviations: Vec<f64> = (0..n_numbers).map(&mut deviation).collect();
+        Self { deviations: output.scatter(&deviations), rest }
     }
-    leaks
 }
 
 /// Records the mean square of every result over all samples, and of every slot of what weights multiply.
@@ -214,13 +262,13 @@ impl Hook for MeanSquares {
 }
 
 struct Disturb<'a> {
-    noise: &'a [Noise],
+    added: &'a [Added],
     stream: Uniform,
 }
 
 impl Hook for Disturb<'_> {
     fn result(&mut self, event: Event<'_>, cts: &mut [Vec<f64>]) {
-        let Noise { deviation, by_slot, relative } = &self.noise[event.instruction];
+        let Added { deviation, by_slot, relative } = &self.added[event.instruction];
         if *relative > 0.0 {
             // A scalar rounds once for all slots.
             let [number, _] = normal::pair(&mut self.stream);

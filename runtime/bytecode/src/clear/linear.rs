@@ -59,7 +59,9 @@ impl ClearMap {
             let read = |w: f64| if w == 0.0 { 0.0 } else { 1.0 };
             let weights = sums(&ones, |w| w * w);
             let numbers = weights.into_iter().zip(sums(&ones, read)).zip(sums(&squares, read));
-            numbers.map(|((weight_energy, reads), squares)| Row { weight_energy, reads, squares }).collect()
+            let row =
+                |((weight_energy, reads), squares)| Row { weight_energy, reads, squares, ..Row::default() };
+            numbers.map(row).collect()
         };
         self.terms.iter().zip(squares).map(of_term).collect()
     }

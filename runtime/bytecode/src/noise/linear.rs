@@ -5,7 +5,10 @@
 //! division by P, conjugations, folds) adds at the scale of the result. The last part is the same in every number of the
 //! result; the first two depend on what the number is computed from, its [`Row`].
 
-use super::{NoiseModel, REAL_ENCODING};
+use std::ops::Add;
+use std::sync::Arc;
+
+use super::{Noise, NoiseModel, REAL_ENCODING};
 use crate::layout::Layout;
 use crate::linear::{Diagonals, Pairing, Share};
 use crate::params::Level;
@@ -25,7 +28,7 @@ pub struct LinearNoise {
 }
 
 /// One summand of a [`LinearNoise`].
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TermNoise {
     /// Sum of the squared weights behind a number of the result.
     pub weight_energy: f64,
@@ -36,34 +39,47 @@ pub struct TermNoise {
     pub encoded_slots: f64,
     /// Products with slots of the operand that end in a number of the result, those with a weight of zero included.
     pub products: f64,
-    /// What complex sums let in.
-    pub leak: Leak,
+    /// What complex sums let in; nothing where there are none.
+    pub shares: Arc<Shares>,
 }
 
-/// How many times the weights of a number those may be that it shares a complex sum with, in squares: what is beyond that is
-/// counted whole.
-const RATIOS: [f64; 8] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0];
-
-/// Bounds on the squared weights that a number shares a complex sum with, from its own: times each of some ratios, and what
-/// may be beyond that.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Leak {
-    beyond: [f64; RATIOS.len()],
-}
-
-impl Leak {
-    fn new(shares: &[Share]) -> Self {
-        let beyond = |ratio: f64| shares.iter().map(|s| s.other - ratio * s.own).fold(0.0, f64::max);
-        Self { beyond: RATIOS.map(beyond) }
+impl TermNoise {
+    /// Squared weights that share complex sums with the rows that a result depends on, where noise in every channel does so
+    /// much to it; the mean over all rows where it does nothing in any.
+    pub fn shared(&self, gains: &[f64]) -> f64 {
+        let channels = &self.shares.channels;
+        let total: f64 = gains.iter().sum();
+        if total > 0.0 && gains.len() == channels.len() {
+            return channels.iter().zip(gains).map(|(share, gain)| share.other * gain / total).sum();
+        }
+        channels.iter().map(|share| share.other).sum::<f64>() / channels.len().max(1) as f64
     }
 
-    /// The least of the bounds. Every one is linear, so it holds for means over rows as well.
-    fn of(&self, own: f64) -> f64 {
-        RATIOS
-            .iter()
-            .zip(&self.beyond)
-            .map(|(ratio, beyond)| ratio * own + beyond)
-            .fold(f64::INFINITY, f64::min)
+    /// The same of one number of the result.
+    pub fn shared_by(&self, number: usize) -> f64 {
+        self.shares.numbers.get(number).map_or(0.0, |share| share.other)
+    }
+}
+
+/// What the numbers of a result have of each other in complex sums, and the mean over each of its channels.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shares {
+    numbers: Vec<Share>,
+    channels: Vec<Share>,
+}
+
+impl Shares {
+    fn new(numbers: Vec<Share>, output: &Layout) -> Self {
+        let shape = output.shape();
+        let (size, n_channels) = ((shape.height * shape.width) as usize, shape.channels as usize);
+        let mut channels = vec![Share::default(); n_channels];
+        let weight = ((output.members() * size) as f64).recip();
+        for (place, share) in numbers.chunks(size.max(1)).enumerate() {
+            let channel = &mut channels[place % n_channels];
+            channel.own += weight * share.iter().map(|share| share.own).sum::<f64>();
+            channel.other += weight * share.iter().map(|share| share.other).sum::<f64>();
+        }
+        Self { numbers, channels }
     }
 }
 
@@ -72,6 +88,8 @@ impl Leak {
 pub struct Row {
     /// Sum of its squared weights.
     pub weight_energy: f64,
+    /// Sum of those that it shares complex sums with.
+    pub shared_energy: f64,
     /// Numbers of the operand that have a weight in it.
     pub reads: f64,
     /// Sum of their squares.
@@ -81,7 +99,13 @@ pub struct Row {
 impl Row {
     /// The mean over all rows of a term; what it reads is like the whole operand.
     pub fn mean(term: &TermNoise) -> Self {
-        Self { weight_energy: term.weight_energy, ..Self::default() }
+        Self { weight_energy: term.weight_energy, shared_energy: term.shared(&[]), ..Self::default() }
+    }
+
+    /// Factor on what complex noise of the operand becomes in a complex sum, over what its real part alone becomes.
+    pub fn leak(&self) -> f64 {
+        // Where nothing is read nothing is carried.
+        if self.weight_energy > 0.0 { 1.0 + self.shared_energy / self.weight_energy } else { 1.0 }
     }
 
     /// The mean square of what the roundings of this row multiply, where that of the operand is `mean`: products with a
@@ -119,7 +143,8 @@ impl LinearNoise {
         let mut terms = vec![TermNoise::default(); diagonals.n_terms()];
         if plan.pairing != Pairing::None {
             let shares = diagonals.shares(output);
-            terms.iter_mut().zip(&shares).for_each(|(term, shares)| term.leak = Leak::new(shares));
+            let shares = shares.into_iter().map(|numbers| Arc::new(Shares::new(numbers, output)));
+            terms.iter_mut().zip(shares).for_each(|(term, shares)| term.shares = shares);
         }
         for group in &plan.groups {
             let mut ids: Vec<(usize, _)> =
@@ -169,32 +194,32 @@ impl LinearNoise {
 
     /// What the roundings of a term's weights add to a row, if the operand has a mean square: over the square of the weight
     /// scale.
-    pub fn rounding(&self, term: &TermNoise, row: &Row, mean: f64) -> f64 {
-        self.copies() * self.sum_gain() * term.encoded_slots * REAL_ENCODING * row.message(term, mean)
+    pub fn rounding(&self, term: &TermNoise, row: &Row, mean: f64) -> Noise {
+        let slots = self.copies() * self.sum_gain() * term.encoded_slots * self.encoding();
+        Noise::real(slots * row.message(term, mean))
     }
 
-    /// What noise of the operand becomes: complex weights let the imaginary part of the noise in as well, by the weights of
-    /// those that the row shares a sum with.
-    pub fn carried(&self, term: &TermNoise, row: &Row) -> f64 {
+    /// Variance of either part of a sum from the rounding of a diagonal, per slot of its period: a real vector's is real, a
+    /// complex one's is shared by both parts.
+    fn encoding(&self) -> f64 {
         match self.pairing {
-            Pairing::None => row.weight_energy,
-            Pairing::Outputs | Pairing::Halves => row.weight_energy + term.leak.of(row.weight_energy),
+            Pairing::None => REAL_ENCODING,
+            Pairing::Outputs | Pairing::Halves => REAL_ENCODING / 2.0,
         }
     }
 
-    /// Factor on what noise of the operand becomes, over what its real part alone becomes.
-    pub fn leak(&self, term: &TermNoise, row: &Row) -> f64 {
-        let real = row.weight_energy;
-        // Where nothing is read nothing is carried.
-        if real > 0.0 { self.carried(term, row) / real } else { 1.0 }
+    /// What complex noise of the operand becomes: complex weights let its imaginary part in as well, by the weights of those
+    /// that the row shares a sum with.
+    pub fn carried(&self, row: &Row) -> Noise {
+        self.of_operands(row.weight_energy + row.shared_energy)
     }
 
     /// What the keys of hoisted rotations add: over the square of the operand's scale. All weights of a row may be on rotated
     /// inputs, whatever their share in the map.
-    pub fn hoisted(&self, term: &TermNoise, row: &Row, model: &NoiseModel, level: Level) -> f64 {
+    pub fn hoisted(&self, term: &TermNoise, row: &Row, model: &NoiseModel, level: Level) -> Noise {
         match term.rotated_energy > 0.0 {
-            true => self.carried(term, row) * model.key_switch_product(level),
-            false => 0.0,
+            true => self.carried(row) * model.key_switch_product(level),
+            false => Noise::default(),
         }
     }
 
@@ -204,12 +229,12 @@ impl LinearNoise {
         let term = |(a, b): (&TermNoise, &TermNoise)| TermNoise {
             rotated_energy: a.rotated_energy.max(b.rotated_energy),
             encoded_slots: a.encoded_slots.max(b.encoded_slots),
-            ..*a
+            ..a.clone()
         };
         Self {
             terms: self.terms.iter().zip(&other.terms).map(term).collect(),
             n_giants: self.n_giants.max(other.n_giants),
-            ..*self
+            ..self.clone()
         }
     }
 
@@ -217,29 +242,40 @@ impl LinearNoise {
     #[must_use]
     pub fn under_any_plan(&self, diagonals: &Diagonals) -> Self {
         let n_giants = diagonals.list().len() as f64 / diagonals.n_sums().max(1) as f64;
-        let term = |term: &TermNoise| TermNoise { rotated_energy: term.weight_energy, ..*term };
-        self.worse(&Self { terms: self.terms.iter().map(term).collect(), n_giants, ..*self })
+        let term = |term: &TermNoise| TermNoise { rotated_energy: term.weight_energy, ..term.clone() };
+        self.worse(&Self { terms: self.terms.iter().map(term).collect(), n_giants, ..self.clone() })
     }
 
     /// What happens to the sums adds: over the square of the result's scale.
-    pub fn summed(&self, model: &NoiseModel, level: Level) -> f64 {
+    ///
+    /// Taking complex sums apart leaves the real part of what came before; the division by P is the last step.
+    pub fn summed(&self, model: &NoiseModel, level: Level) -> Noise {
         let key = model.key_switch(level);
-        let sum = self.sum_gain() * (self.n_giants * key + model.mod_down()) + self.n_apart() * key;
-        self.copies() * sum + (self.copies() - 1.0) * key
+        let giants = self.copies() * self.sum_gain() * self.n_giants * key;
+        let after = (self.copies() * self.n_apart() + self.copies() - 1.0) * key + model.mod_down();
+        self.of_operands(giants) + Noise::complex(after)
+    }
+
+    /// Noise that is in the sums before they are taken apart.
+    fn of_operands(&self, variance: f64) -> Noise {
+        match self.pairing {
+            Pairing::None => Noise::complex(variance),
+            Pairing::Outputs | Pairing::Halves => Noise::real(variance),
+        }
     }
 }
 
 impl NoiseModel {
     /// A linear map with hoisted baby steps and delayed division by P, at `level`: variance of a slot of the result that is
-    /// computed from these rows.
-    pub fn linear(&self, operands: &[OperandNoise], level: Level, map: &LinearNoise) -> f64 {
+    /// computed from these rows, where the noise of operands is complex.
+    pub fn linear(&self, operands: &[OperandNoise], level: Level, map: &LinearNoise) -> Noise {
         let added = |(operand, term): (&OperandNoise, &TermNoise)| {
             let OperandNoise { noise, message, weight_scale, row } = operand;
             let weight = weight_scale * weight_scale;
             let noisy = Row { squares: row.reads * noise, ..*row };
             let rounding = map.rounding(term, row, *message) + map.rounding(term, &noisy, *noise);
-            rounding + (noise * map.carried(term, row) + map.hoisted(term, row, self, level)) * weight
+            rounding + (map.carried(row) * *noise + map.hoisted(term, row, self, level)) * weight
         };
-        operands.iter().zip(&map.terms).map(added).sum::<f64>() + map.summed(self, level)
+        operands.iter().zip(&map.terms).map(added).fold(map.summed(self, level), Noise::add)
     }
 }

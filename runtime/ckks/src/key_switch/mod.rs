@@ -40,6 +40,15 @@ pub(super) enum First<'a> {
     TimesP(&'a Poly<NttForm>),
 }
 
+/// What results are written into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Onto {
+    /// Words of no meaning: they are replaced.
+    Nothing,
+    /// Sums: results are added to them.
+    Sums,
+}
+
 /// A decomposed polynomial and the keys that it is multiplied by.
 pub(super) struct KeySwitch<'a> {
     pub(super) context: &'a Context,
@@ -55,7 +64,17 @@ impl KeySwitch<'_> {
     /// Both halves of Σ digitⱼ·keyⱼ over the key basis, for each key.
     pub(super) fn times_p(&self) -> Vec<Halves> {
         let basis = self.context.key_basis(self.digits.level());
-        self.by_tower(basis, |i, mut sums| self.products(i, &mut sums))
+        self.by_tower(basis, |i, mut sums| self.products(i, &mut sums, Onto::Nothing))
+    }
+
+    /// Adds both halves of Σ digitⱼ·keyⱼ over the key basis to a sum, for one key.
+    pub(super) fn add_times_p(&self, sum: &mut Halves) {
+        assert_eq!(self.switches.len(), 1, "one sum takes the products with one key");
+        let basis = self.context.key_basis(self.digits.level());
+        by_tower([sum], self.context.ring().n(), basis)
+            .into_par_iter()
+            .enumerate()
+            .for_each(|(i, mut sums)| self.products(i, &mut sums, Onto::Sums));
     }
 
     /// Both halves of Σ digitⱼ·keyⱼ / P over the towers, for each key.
@@ -65,7 +84,9 @@ impl KeySwitch<'_> {
         // What a division by P subtracts comes from the special primes.
         let basis = self.context.basis(level);
         let special = Basis { q: TowerSet::default(), n_special: ring.n_special() };
-        let rests = self.by_tower(special, |i, mut rests| self.products(basis.n_q() + i, &mut rests));
+        let rests = self.by_tower(special, |i, mut rests| {
+            self.products(basis.n_q() + i, &mut rests, Onto::Nothing);
+        });
         let lift = |rest: &Poly<NttForm>| {
             let x: Vec<&[u64]> = rest.data().chunks_exact(n).collect();
             self.context.special().lift(ring, &x)
@@ -76,7 +97,7 @@ impl KeySwitch<'_> {
             let mut sums = Buffer::unset(2 * self.switches.len() * n);
             let mut halves: Vec<[&mut [u64]; 2]> =
                 sums.chunks_exact_mut(2 * n).map(|sums| sums.split_at_mut(n).into()).collect();
-            self.products(i, &mut halves);
+            self.products(i, &mut halves, Onto::Nothing);
             let outs = results.into_iter().flatten().zip(sums.chunks_exact(n)).zip(&rests);
             for (at, ((out, a), rest)) in outs.enumerate() {
                 let ahead = rests.get(at + 1).map_or_else(Ahead::nothing, Lifted::ahead);

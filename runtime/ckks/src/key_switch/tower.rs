@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use fhe_bytecode::Level;
 
-use super::{First, KeySwitch, Switch};
+use super::{First, KeySwitch, Onto, Switch};
 use crate::Context;
 use fhe_ring::scalar::{PackedTerm, Start};
 use fhe_ring::{Ahead, Basis, Buffer, Packed, Tower};
 
 impl KeySwitch<'_> {
     /// Both halves of Σ digitⱼ·keyⱼ in the tower at position `i` of the key basis, into `sums` for each key.
-    pub(super) fn products(&self, i: usize, sums: &mut [[&mut [u64]; 2]]) {
+    pub(super) fn products(&self, i: usize, sums: &mut [[&mut [u64]; 2]], onto: Onto) {
         let ring = self.context.ring();
         let (n, level) = (ring.n(), self.digits.level());
         let basis = self.context.key_basis(level);
@@ -21,8 +21,9 @@ impl KeySwitch<'_> {
             self.switches.iter().map(|switch| switch.targets(n / size, size)).collect();
         let mut scratch = Buffer::unset(self.digits.len() * n);
         let mut digits = self.digits.begin(self.context, i, &mut scratch);
-        let mut own = Buffer::unset(3 * size);
+        let mut own = Buffer::unset(4 * size);
         let (start, own) = own.split_at_mut(size);
+        let (permuted, own) = own.split_at_mut(size);
         let (first_sum, second_sum) = own.split_at_mut(size);
         for at in 0..n / size {
             let range = at * size..(at + 1) * size;
@@ -46,14 +47,19 @@ impl KeySwitch<'_> {
                     .collect();
                 let target = targets[at];
                 let result = sums.each_mut().map(|sum| &mut sum[target * size..(target + 1) * size]);
-                match &switch.permute {
-                    None => tower.kernels.dot2_packed(result, &terms, start),
-                    Some(automorphism) => {
-                        tower.kernels.dot2_packed([&mut *first_sum, &mut *second_sum], &terms, start);
-                        result
-                            .into_iter()
-                            .zip([&*first_sum, &*second_sum])
-                            .for_each(|(result, sum)| automorphism.apply_piece(target, result, sum));
+                if switch.permute.is_none() && onto == Onto::Nothing {
+                    tower.kernels.dot2_packed(result, &terms, start);
+                    continue;
+                }
+                tower.kernels.dot2_packed([&mut *first_sum, &mut *second_sum], &terms, start);
+                for (result, sum) in result.into_iter().zip([&*first_sum, &*second_sum]) {
+                    match (&switch.permute, onto) {
+                        (Some(automorphism), Onto::Nothing) => automorphism.apply_piece(target, result, sum),
+                        (Some(automorphism), Onto::Sums) => {
+                            automorphism.apply_piece(target, permuted, sum);
+                            tower.kernels.add_assign(result, permuted);
+                        }
+                        (None, _) => tower.kernels.add_assign(result, sum),
                     }
                 }
             }

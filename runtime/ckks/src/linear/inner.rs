@@ -35,9 +35,10 @@ pub(super) fn inner_sums(
     keys: &GaloisKeys,
 ) -> Result<(Vec<Vec<Halves>>, Scale), CkksError> {
     let basis = context.key_basis(level);
-    let sum = || [context.ring().zero(basis), context.ring().zero(basis)];
+    let sum = || [context.ring().unset(basis), context.ring().unset(basis)];
     let sums = || plan.groups.iter().map(|_| sum()).collect::<Vec<Halves>>();
     let mut sums: Vec<Vec<Halves>> = samples.iter().map(|_| sums()).collect();
+    let mut is_begun = vec![false; plan.groups.len()];
     let mut scale: Option<Scale> = None;
     let n_inputs = samples.first().map_or(0, |inputs| inputs.len());
     for input in 0..n_inputs {
@@ -75,9 +76,11 @@ pub(super) fn inner_sums(
             let products = diagonals.iter().zip(&terms);
             let products: Vec<Product<'_>> =
                 products.map(|(diagonal, term)| Product { diagonal, step: step(term) }).collect();
-            multiply_accumulate(context, level, &mut sums, round, &products, &babies);
+            multiply_accumulate(context, level, &mut sums, &is_begun, round, &products, &babies);
+            round.iter().for_each(|work| is_begun[work.group] = true);
         }
     }
+    debug_assert!(is_begun.iter().all(|&is_begun| is_begun), "every group has a term");
     Ok((sums, scale.ok_or(CkksError::Plan("no term"))?))
 }
 
@@ -155,7 +158,8 @@ impl<'a> TowerDiagonal<'a> {
     }
 }
 
-/// sums ← sums + Σ diagonal·factor for the groups of a round, tower by tower; `factors` has the baby steps of every sample.
+/// sums ← sums + Σ diagonal·factor for the groups of a round, tower by tower; `factors` has the baby steps of every sample. Sums
+/// that are not begun hold nothing yet and are written.
 ///
 /// One tower of all baby steps stays in the last cache while every group reads it. A piece of a diagonal is finished where it
 /// is multiplied, for all samples.
@@ -163,6 +167,7 @@ fn multiply_accumulate(
     context: &Context,
     level: Level,
     sums: &mut [Vec<Halves>],
+    is_begun: &[bool],
     round: &[Work],
     products: &[Product<'_>],
     factors: &[Vec<Halves>],
@@ -181,7 +186,8 @@ fn multiply_accumulate(
         for (group, work) in round.iter().enumerate() {
             let (own, rest) = products.split_at(work.terms.len());
             products = rest;
-            for batch in own.chunks(BATCH) {
+            for (nth, batch) in own.chunks(BATCH).enumerate() {
+                let start = if nth == 0 && !is_begun[work.group] { Start::Zero } else { Start::Sums };
                 let mut diagonals: Vec<TowerDiagonal<'_>> = batch
                     .iter()
                     .zip(scratch.chunks_exact_mut(n))
@@ -199,7 +205,7 @@ fn multiply_accumulate(
                         let terms: Vec<Term<'_>> =
                             batch.iter().zip(&x).map(|(product, &x)| Term { x, y: y(product) }).collect();
                         let sums = sums[group].each_mut().map(|sum| &mut sum[range.clone()]);
-                        tower.kernels.dot2(sums, &terms, Start::Sums);
+                        tower.kernels.dot2(sums, &terms, start);
                     }
                 }
             }

@@ -28,9 +28,13 @@ pub(super) fn outer_sums(
     }
     for hop in &plan.hops {
         for at in &mut at {
-            if let Some(part) = at.remove(&hop.from) {
-                let rotated = moved(context, level, &part, hop.by.into(), keys)?;
-                add(at, hop.to, rotated);
+            let Some(part) = at.remove(&hop.from) else { continue };
+            match at.get_mut(&hop.to) {
+                Some(total) => add_moved(context, level, &part, hop.by.into(), keys, total)?,
+                None => {
+                    let moved = moved(context, level, &part, hop.by.into(), keys)?;
+                    at.insert(hop.to, moved);
+                }
             }
         }
     }
@@ -42,8 +46,7 @@ pub(super) fn outer_sums(
     at.into_iter().map(output).collect()
 }
 
-/// An automorphism, not the identity, of a sum over the key basis, times P. Only the second half is divided before its key
-/// switch.
+/// An automorphism, not the identity, of a sum over the key basis, times P.
 pub(super) fn moved(
     context: &Context,
     level: Level,
@@ -51,13 +54,38 @@ pub(super) fn moved(
     automorphism: Galois,
     keys: &GaloisKeys,
 ) -> Result<Halves, CkksError> {
+    switched(context, level, sum, automorphism, keys, |switch| {
+        switch.times_p().pop().expect("one key gives one result")
+    })
+}
+
+/// As [`moved`], added to another sum.
+fn add_moved(
+    context: &Context,
+    level: Level,
+    sum: &Halves,
+    automorphism: Galois,
+    keys: &GaloisKeys,
+    total: &mut Halves,
+) -> Result<(), CkksError> {
+    switched(context, level, sum, automorphism, keys, |switch| switch.add_times_p(total))
+}
+
+/// Only the second half of the sum is divided by P before its key switch.
+fn switched<T>(
+    context: &Context,
+    level: Level,
+    sum: &Halves,
+    automorphism: Galois,
+    keys: &GaloisKeys,
+    result: impl FnOnce(KeySwitch<'_>) -> T,
+) -> Result<T, CkksError> {
     let second = mod_down(context, level, &sum[1]);
     let permute = Some(context.automorphism(automorphism.galois_element(context.ring().n())));
     let key = keys.get(automorphism, level)?;
     let digits = &decompose(context, level, &second);
     let switches = &[Switch { key, permute }];
-    let switch = KeySwitch { context, digits, first: First::Sum(&sum[0]), switches };
-    Ok(switch.times_p().pop().expect("one key gives one result"))
+    Ok(result(KeySwitch { context, digits, first: First::Sum(&sum[0]), switches }))
 }
 
 /// a ← a + b.

@@ -1,5 +1,6 @@
 //! Measured noise against the estimates the compiler plans with.
 
+use fhe_bytecode::Pairing;
 use fhe_bytecode::noise::{ERROR_VARIANCE, LinearNoise, NoiseModel, OperandNoise, Row, TermNoise};
 
 use super::*;
@@ -110,7 +111,7 @@ fn check_operations_at(params: Params, level: Level, runs: usize) {
         let output = evaluate(&evaluator, std::slice::from_ref(&cx), &plan, &source, &keys).unwrap();
         let row = Row::mean(&map.terms[0]);
         let operand = OperandNoise { noise: fresh, message, weight_scale: weight_scale.value(), row };
-        let estimate = model.linear(&[operand], level, &map);
+        let estimate = model.linear(&[operand], level, &map).total();
         check("linear", &output[0], &source.apply(&x), estimate);
     }
     for (name, tally) in tallies {
@@ -210,10 +211,11 @@ fn check_rows(params: Params, weight_scale: Scale, runs: u64) {
                 weight_energy: 4.0 * size(rows.start).powi(2),
                 reads: 4.0,
                 squares: 4.0 * mean_square(read, scale),
+                ..Row::default()
             };
             let (noise, message) = (model.fresh(), mean_square(&x, scale));
             let operand = OperandNoise { noise, message, weight_scale: weight_scale.value(), row };
-            let estimate = model.linear(&[operand], level, &map);
+            let estimate = model.linear(&[operand], level, &map).total();
             tally.add(error(&found[rows.clone()], &expected[rows], result), estimate);
         }
     }
@@ -238,6 +240,88 @@ fn noise_of_a_row_follows_its_weights() {
 fn noise_of_a_row_follows_what_it_reads() {
     // Weights so coarse that their roundings bring the noise.
     check_rows(toy_params(7, 4, 44, 2, 2), Scale::from_log2(4.0), 200);
+}
+
+/// Two outputs from one complex sum. Without giant steps, so that roundings (coarse weights) or keys (fine ones) bring the noise.
+fn check_complex_sum(params: Params, weight_scale: Scale, runs: u64) {
+    let (model, level) = (NoiseModel::new(&params), params.max_level());
+    let mut party = Party::new(params);
+    let context = party.context.clone();
+    let (evaluator, slots) = (Evaluator::new(&context), context.slots());
+    let moves = [Galois::Rotation(Rotation::new(1, &context)), Galois::Conjugation];
+    let key = |galois| {
+        let key = party.secret.evaluation_key(&context, (KeyUse::Move(galois), level), &mut party.seeds);
+        (galois, key.unwrap())
+    };
+    let keys = GaloisKeys::from_parts(party.secret.id(), moves.map(key).into());
+    let weights: Vec<Vec<f64>> = (0..4).map(|k| vector(slots, 90 + k)).collect();
+    let source = ComplexDiagonals { context: &context, weights: &weights, scale: weight_scale };
+    let rotation = |s| Rotation::new(s, &context);
+    let term = |baby| LinearTerm { input: 0, baby: rotation(baby), diagonal: baby as usize };
+    let group = LinearGroup { output: 0, giant: Rotation::ZERO, terms: vec![term(0), term(1)] };
+    let parts = Parts::Outputs(2);
+    let plan = LinearPlan { n_outputs: 1, groups: vec![group], parts, ..LinearPlan::default() };
+    let energy = |k: usize| mean_square(&weights[k], Scale::ONE);
+    let term = TermNoise {
+        weight_energy: energy(0) + energy(1),
+        rotated_energy: energy(1),
+        encoded_slots: 2.0 * slots as f64,
+        products: 2.0,
+        ..TermNoise::default()
+    };
+    let map = LinearNoise { terms: vec![term], pairing: Pairing::Outputs, ..LinearNoise::default() };
+    let scale = Scale::from_log2(SCALE);
+    let (mut result, mut imaginary) = (Tally::default(), Tally::default());
+    for run in 0..runs {
+        let x = vector(slots, run + 1);
+        let cx = party.encrypt(&x, scale, level);
+        let outputs = evaluate(&evaluator, &[cx], &plan, &source, &keys).unwrap();
+        let message = mean_square(&x, scale);
+        for (output, own) in outputs.iter().enumerate() {
+            let expected: Vec<f64> = (0..slots)
+                .map(|s| weights[2 * output][s] * x[s] + weights[2 * output + 1][s] * x[(s + 1) % slots])
+                .collect();
+            let [weight_energy, shared_energy] =
+                [output, 1 - output].map(|k| energy(2 * k) + energy(2 * k + 1));
+            let row = Row { weight_energy, shared_energy, ..Row::default() };
+            let weight_scale = weight_scale.value() * 2.0;
+            let operand = OperandNoise { noise: model.fresh(), message, weight_scale, row };
+            let estimate = model.linear(&[operand], level, &map);
+            let found = party.decrypt(own);
+            result.add(error(&found, &expected, own.scale()), estimate.total());
+            // Times -i, what was imaginary is real.
+            let turned = context.encoder().round_complex(&[0.0], &[-1.0], Scale::ONE).unwrap();
+            let turned = context.encoder().transform(&turned, context.basis(level));
+            let turned = party.decrypt(&evaluator.mul_plain(own, &turned).unwrap());
+            imaginary.add(error(&turned, &vec![0.0; slots], own.scale()), estimate.complex);
+        }
+    }
+    result.assert("complex sum");
+    imaginary.assert("imaginary part after a complex sum");
+    assert!(imaginary.measured < result.measured / 4.0, "nothing was taken apart");
+}
+
+/// Two diagonals, each the weights of one output and, in the imaginary part, those of another.
+struct ComplexDiagonals<'a> {
+    context: &'a Context,
+    weights: &'a [Vec<f64>],
+    scale: Scale,
+}
+
+impl PlaintextSource for ComplexDiagonals<'_> {
+    fn diagonal(&self, diagonal: usize) -> Result<Diagonal, CkksError> {
+        let [real, imaginary] = [0, 2].map(|first| &self.weights[first + diagonal]);
+        let encoding = self.context.encoder().round_complex(real, imaginary, self.scale)?;
+        Ok(Diagonal::Encoding(std::sync::Arc::new(encoding)))
+    }
+}
+
+#[test]
+fn noise_of_complex_sums_matches_the_estimate() {
+    let params = || toy_params(7, 4, 44, 2, 2);
+    for weight_scale in [3.0, 18.0] {
+        check_complex_sum(params(), Scale::from_log2(weight_scale), 400);
+    }
 }
 
 #[test]
