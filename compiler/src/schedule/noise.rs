@@ -326,13 +326,18 @@ fn reach(placed: &Placed, facts: &[MapFacts], moments: &Moments, copies: Copies)
                 let row = map.acting(moments, source, term);
                 let through = match map.noise.pairing {
                     Pairing::None => own,
-                    Pairing::Outputs | Pairing::Halves => Reach { real: own.real, complex: own.real * row.leak() },
+                    Pairing::Outputs | Pairing::Halves => {
+                        Reach { real: own.real, complex: own.real * row.leak() }
+                    }
                 };
                 raise(source.value, through);
                 let gain = |id: ValueId| moments.gain[id.index()];
                 if copies == Copies::Worst && map.reads_copies && gain(source.value) > 0.0 {
                     let apart = gain(id) * row.weight_energy / gain(source.value);
-                    raise(source.value, Reach { real: through.real * apart, complex: through.complex * apart });
+                    raise(
+                        source.value,
+                        Reach { real: through.real * apart, complex: through.complex * apart },
+                    );
                 }
             }
         }

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use fhe_bytecode::check::Fact;
 use fhe_bytecode::clear::{ClearProgram, Event, Hook, InputError};
 use fhe_bytecode::noise::{LinearNoise, Noise, NoiseModel, OperandNoise, Row};
-use fhe_bytecode::check::Fact;
 use fhe_bytecode::{CheckedProgram, CtId, Kind, Layout, LinearMap, MapId, Pairing, Scale};
 use fhec_ir::spec::Uniform;
 
@@ -196,7 +196,8 @@ impl Mapped {
         let unit = fact.scale.value().powi(2);
         let mut rest = Noise::default();
         let mut deviation = |number: usize| {
-            let row = |term: usize| Row { shared_energy: map.terms[term].shared_by(number), ..rows[term][number] };
+            let row =
+                |term: usize| Row { shared_energy: map.terms[term].shared_by(number), ..rows[term][number] };
             let operand = |(term, held): (usize, &Held)| {
                 let own = held.scale.value().powi(2);
                 let row = row(term);
