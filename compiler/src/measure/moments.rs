@@ -64,7 +64,7 @@ impl Moments {
         let of_channels = |id: ValueId| {
             let n = circuit.value(id).shape.c;
             let grads = &grads[id.index()];
-            grads.chunks((grads.len() / n.max(1)).max(1)).map(|channel| squares(channel)).collect()
+            grads.chunks((grads.len() / n.max(1)).max(1)).map(&squares).collect()
         };
         let channels = circuit.ids().map(of_channels).collect();
         let (gain, energy) = (grads.iter().map(|v| squares(v)).collect(), energies(trace));
