@@ -136,7 +136,7 @@ fn noise_facts_follow_the_plan() {
         products: 2.0,
         ..TermNoise::default()
     };
-    assert_eq!((babies.terms[0], babies.n_giants, babies.n_folds), (term, 0.0, 0));
+    assert_eq!((babies.terms[0].clone(), babies.n_giants, babies.n_folds), (term, 0.0, 0));
     let splits =
         distinct_rotations(&diagonals).into_iter().map(|rotation| Split { rotation, baby: Rotation::ZERO });
     let giants = noise(Plan { splits: splits.collect(), gait: Gait::Direct });
@@ -154,7 +154,7 @@ fn no_plan_is_noisier_than_any_plan() {
         let any = noise(&Plan::trivial(&diagonals)).under_any_plan(&diagonals);
         let found = plan(&diagonals, &costs(5), &BTreeSet::new());
         for plan in random_plans(&diagonals).into_iter().chain([found]) {
-            let (worse, [a, b]) = (noise(&plan), [&any, &noise(&plan)].map(|noise| noise.terms[0]));
+            let (worse, [a, b]) = (noise(&plan), [&any, &noise(&plan)].map(|noise| noise.terms[0].clone()));
             assert!(worse.n_giants <= any.n_giants && b.encoded_slots <= a.encoded_slots);
             assert!(b.rotated_energy <= a.rotated_energy * (1.0 + 1e-9));
         }
