@@ -15,6 +15,10 @@ use super::{CompileError, Observer, Request, Stage};
 const CLASS_PREMIUM: f64 = 1.1;
 /// How many times the largest simulated error a bound is at least.
 const BEYOND_SIMULATED: f64 = 1.5;
+/// A bit of precision has to bring an error that is beyond its bound so much nearer to it, or the prediction is what is wrong.
+const NEARER: f64 = 0.8;
+/// Bits of precision that are added at most.
+const MOST_RAISES: usize = 16;
 
 /// The first program, or where nobody fixed its precision the first whose errors are as predicted and whose noise leaves every
 /// class of the calibration inputs as it is. Classes are worth a little time, a bound that holds whatever it takes.
@@ -38,16 +42,24 @@ pub(super) fn until_kept(
         observer.stage(Stage::Simulate);
         survey.run(simulator, until, &mut |done, of| observer.fraction(done, of))
     };
-    loop {
+    let mut before: Option<f64> = None;
+    for raises in 0.. {
         let chosen = survey.chosen(&built.program, built.schedule().headroom);
         let simulator = chosen.simulator(&built.program)?;
         let check = checked(&simulator, if keeps_classes { Until::Fault } else { Until::End }, observer)?;
-        let is_contradicted = check.summary.max_abs_error > built.bound();
+        let beyond = check.summary.max_abs_error / built.bound();
+        let is_contradicted = beyond > 1.0 && raises < MOST_RAISES && helped(before.replace(beyond), beyond);
         let is_changed = keeps_classes && check.summary.changed_classes > 0;
         if !is_free || !(is_changed || is_contradicted) {
+            let check = if beyond > 1.0 { checked(&simulator, Until::End, observer)? } else { check };
             drop(simulator);
             return honest(built, check, survey);
         }
+        eprintln!(
+            "RAISE {} precision {} beyond {beyond} changed {is_changed} contradicted {is_contradicted}",
+            raises,
+            built.schedule().precision
+        );
         let more = built.schedule().precision + 1.0;
         options.precision = more..=more;
         observer.stage(Stage::Schedule { precision: Some(more) });
@@ -64,6 +76,13 @@ pub(super) fn until_kept(
             }
         }
     }
+    unreachable!("there is a last raise")
+}
+
+/// Whether another bit of precision may bring an error that is so many times its bound below it, where one was so many times
+/// its bound before.
+fn helped(before: Option<f64>, beyond: f64) -> bool {
+    before.is_none_or(|before| before.is_infinite() || beyond < NEARER * before)
 }
 
 /// The program with a bound beyond everything that was simulated; none where that leaves nothing of the scores.
@@ -91,6 +110,13 @@ fn stated(predicted: f64, error: f64, score: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn precision_is_added_as_long_as_it_helps() {
+        assert!(helped(None, 3.0) && helped(Some(3.0), 1.5) && helped(Some(f64::INFINITY), 1e9));
+        // Error and bound become smaller alike: more of that never ends.
+        assert!(!helped(Some(3.0), 2.9));
+    }
 
     #[test]
     fn bounds_are_beyond_what_was_simulated() {

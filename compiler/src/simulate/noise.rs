@@ -1,14 +1,15 @@
 //! The variance that every instruction of a program adds to its result.
 //!
 //! What is simulated is real, and noise has imaginary parts. They are nothing to a number until a complex sum lets them in, so
-//! their size is followed from one instruction to the next, and where one lets them in it adds that.
+//! their size is followed number by number from one instruction to the next, and where one lets them in it adds that.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fhe_bytecode::check::Fact;
 use fhe_bytecode::clear::{ClearProgram, Event, Hook, InputError};
 use fhe_bytecode::noise::{LinearNoise, Noise, NoiseModel, OperandNoise, Row};
-use fhe_bytecode::{CheckedProgram, CtId, Kind, Layout, LinearMap, MapId, Pairing, Scale};
+use fhe_bytecode::{CheckedProgram, CtId, Kind, LayoutId, LinearMap, MapId, Pairing, Scale};
 use fhec_ir::spec::Uniform;
 
 use super::normal;
@@ -53,28 +54,34 @@ impl InstructionNoise {
                 continue;
             };
             let sources: Vec<Held> =
-                instruction.op.sources().iter().filter_map(|range| held.get(&range.first).copied()).collect();
-            let scale = fact.scale.value();
+                instruction.op.sources().iter().filter_map(|range| held.get(&range.first).cloned()).collect();
+            let (scale, kind) = (fact.scale.value(), instruction.op.kind());
             let (mut relative, mut by_slot) = (0.0, Vec::new());
             let own = model.at(fact.level);
-            let own_unit = scale.powi(2);
-            let noise = match instruction.op.kind() {
+            let layout = program.layout(fact.layout);
+            let unit = scale.powi(2);
+            let mut imaginary = carried(kind, &sources, &sizes, index);
+            imaginary.resize(layout.shape().len() * layout.members(), 0.0);
+            let noise = match kind {
                 Kind::Input => Noise::complex(n_encryptions as f64 * own.fresh()),
                 Kind::Product => Noise::complex(own.key_switch(fact.level)),
                 Kind::Rescale => Noise::complex(model.rescale_from(step.level())),
                 Kind::Map(map) => {
-                    let squares: Vec<&[Vec<f64>]> = sources.iter().map(|s| sizes.slots(s.index)).collect();
-                    let rows = clear.rows(map, &squares);
-                    let mapped = Mapped::new(program, own, &maps[map.index()], fact, &sources, &rows);
-                    by_slot = mapped.deviations;
-                    mapped.rest
+                    let squares: Vec<&[f64]> = sources.iter().map(|s| sizes.numbers(s.index)).collect();
+                    let variances: Vec<&[f64]> = sources.iter().map(|s| &s.imaginary[..]).collect();
+                    let (rows, moved) = (clear.rows(map, &squares), clear.carried(map, &variances));
+                    let mapped = Mapped { noise: &maps[map.index()], fact, sources: &sources, rows, moved };
+                    let deviations = mapped.deviations(own, &mut imaginary);
+                    by_slot = layout.scatter(&deviations);
+                    Noise::default()
                 }
-                Kind::PlainSum(_) => Noise::real(model.encode(program.layout(fact.layout).period())),
+                Kind::PlainSum(_) => Noise::real(model.encode(layout.period())),
                 Kind::PlainProduct(_) => {
                     let weight = fact.scale.over(sources[0].scale).value();
-                    let rounding = model.encode(program.layout(fact.layout).period()) / weight.powi(2);
-                    let of_ct = |ct: &Vec<f64>| ct.iter().map(|square| (square * rounding).sqrt()).collect();
-                    by_slot = sizes.slots(sources[0].index).iter().map(of_ct).collect();
+                    let rounding = model.encode(layout.period()) / weight.powi(2);
+                    let squares = sizes.numbers(sources[0].index).iter();
+                    by_slot =
+                        layout.scatter(&squares.map(|square| (square * rounding).sqrt()).collect::<Vec<_>>());
                     Noise::default()
                 }
                 Kind::ScalarProduct => {
@@ -88,17 +95,11 @@ impl InstructionNoise {
             let is_apart = !by_slot.is_empty();
             let deviation = if is_apart { 0.0 } else { noise.total().sqrt() / scale };
             added.push(Added { deviation, by_slot, relative });
+            imaginary.iter_mut().for_each(|variance| *variance += noise.complex / unit);
             if let Some(dst) = instruction.op.dst() {
-                let mean = sizes.means.get(&index).copied().unwrap_or(0.0);
-                let carried = carried(instruction.op.kind(), &maps, &sources, mean);
-                let result = Held {
-                    index,
-                    scale: fact.scale,
-                    size: mean,
-                    filled: filled(program.layout(fact.layout)),
-                    imaginary: carried + noise.complex / own_unit,
-                };
-                held.extend(dst.iter().map(|register| (register, result)));
+                let size = sizes.means.get(&index).copied().unwrap_or(0.0);
+                let result = Held { index, scale: fact.scale, size, imaginary: imaginary.into() };
+                held.extend(dst.iter().map(|register| (register, result.clone())));
             }
         }
         Ok(Self { added })
@@ -112,56 +113,50 @@ impl InstructionNoise {
 }
 
 /// What a register holds.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Held {
     /// The instruction that it is the result of.
     index: usize,
     scale: Scale,
     /// Mean square of its slots.
     size: f64,
-    /// The part of the slots that hold numbers.
-    filled: f64,
-    /// Variance of the imaginary part of its noise where it holds numbers.
-    imaginary: f64,
+    /// Variance of the imaginary part of the noise in every number.
+    imaginary: Arc<[f64]>,
 }
 
-impl Held {
-    /// Mean square of its numbers.
-    fn numbers(&self) -> f64 {
-        self.size / self.filled
-    }
-}
-
-/// The part of the slots of a layout that hold numbers.
-fn filled(layout: &Layout) -> f64 {
-    let slots = layout.scatter(&vec![1.0; layout.shape().len() * layout.members()]);
-    let n = slots.iter().map(Vec::len).sum::<usize>();
-    slots.iter().flatten().sum::<f64>() / n.max(1) as f64
-}
-
-/// What becomes of the imaginary parts of the noise of the operands, where the result has such a mean square.
-fn carried(kind: Kind, maps: &[LinearNoise], sources: &[Held], mean: f64) -> f64 {
-    let all = || sources.iter().map(|source| source.imaginary).sum::<f64>();
+/// What becomes of the imaginary parts of the noise of the operands of an instruction other than a map.
+fn carried(kind: Kind, sources: &[Held], sizes: &MeanSquares<'_>, index: usize) -> Vec<f64> {
+    let times = |variances: &[f64], squares: &[f64], factor: f64| {
+        variances.iter().zip(squares).map(|(variance, square)| factor * variance * square).collect()
+    };
+    let sum = |mut a: Vec<f64>, b: &[f64]| {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+        a
+    };
     match (kind, sources) {
-        (Kind::Input | Kind::End, _) => 0.0,
-        (Kind::Product, [a, b]) if a.index != b.index => {
-            a.imaginary * b.numbers() + b.imaginary * a.numbers()
+        (Kind::Input | Kind::End | Kind::Map(_), _) | (_, []) => Vec::new(),
+        (Kind::Product, [a, b, ..]) if a.index != b.index => {
+            let other: Vec<f64> = times(&b.imaginary, sizes.numbers(a.index), 1.0);
+            sum(times(&a.imaginary, sizes.numbers(b.index), 1.0), &other)
         }
-        (Kind::Product, _) => sources.first().map_or(0.0, |a| 4.0 * a.imaginary * a.numbers()),
-        (Kind::Map(map), _) => {
-            let map = &maps[map.index()];
-            let terms = sources.iter().zip(&map.terms);
-            match map.pairing {
-                Pairing::None => terms.map(|(source, term)| source.imaginary * term.weight_energy).sum(),
-                // Sums that are taken apart are real.
-                Pairing::Outputs | Pairing::Halves => 0.0,
-            }
+        (Kind::Product, [a, ..]) => times(&a.imaginary, sizes.numbers(a.index), 4.0),
+        (Kind::PlainProduct(_), [a, ..]) => {
+            let squares = sizes.numbers(index).iter().zip(sizes.numbers(a.index));
+            let factors: Vec<f64> =
+                squares.map(|(after, before)| if *before > 0.0 { after / before } else { 0.0 }).collect();
+            // What is zero in every sample tells nothing of its factor.
+            let largest = factors.iter().copied().fold(0.0, f64::max);
+            let factors: Vec<f64> = factors.iter().map(|f| if *f > 0.0 { *f } else { largest }).collect();
+            times(&a.imaginary, &factors, 1.0)
         }
-        (Kind::PlainProduct(_) | Kind::ScalarProduct, _) => {
-            let size: f64 = sources.iter().map(|source| source.size).sum();
-            if size > 0.0 { all() * mean / size } else { all() }
+        (Kind::ScalarProduct, [a, ..]) => {
+            let mean = sizes.means.get(&index).copied().unwrap_or(0.0);
+            let factor = if a.size > 0.0 { mean / a.size } else { 1.0 };
+            a.imaginary.iter().map(|variance| factor * variance).collect()
         }
-        (Kind::PlainSum(_) | Kind::Rescale | Kind::Drop | Kind::Exact, _) => all(),
+        (Kind::PlainSum(_) | Kind::Rescale | Kind::Drop | Kind::Exact, [first, rest @ ..]) => {
+            rest.iter().fold(first.imaginary.to_vec(), |all, source| sum(all, &source.imaginary))
+        }
     }
 }
 
@@ -173,91 +168,108 @@ fn of_map(program: &CheckedProgram) -> impl Fn((&LinearMap, u32)) -> LinearNoise
     }
 }
 
-/// What a linear map adds.
-struct Mapped {
-    /// Deviation in every slot, in units of the values.
-    deviations: Vec<Vec<f64>>,
-    /// The mean over its numbers, in units of stored integers.
-    rest: Noise,
+/// A linear map, with what its numbers are computed from.
+struct Mapped<'a> {
+    noise: &'a LinearNoise,
+    fact: &'a Fact,
+    sources: &'a [Held],
+    /// By term and number.
+    rows: Vec<Vec<Row>>,
+    /// Imaginary parts of the noise of the operands under the squared weights, by term and number.
+    moved: Vec<Vec<f64>>,
 }
 
-impl Mapped {
-    /// Of a map whose numbers are computed from these rows.
-    fn new(
-        program: &CheckedProgram,
-        model: &NoiseModel,
-        map: &LinearNoise,
-        fact: &Fact,
-        sources: &[Held],
-        rows: &[Vec<Row>],
-    ) -> Self {
-        let output = program.layout(fact.layout);
-        let n_numbers = output.shape().len() * output.members();
-        let unit = fact.scale.value().powi(2);
-        let mut rest = Noise::default();
-        let mut deviation = |number: usize| {
-            let row =
-                |term: usize| Row { shared_energy: map.terms[term].shared_by(number), ..rows[term][number] };
-            let operand = |(term, held): (usize, &Held)| {
-                let own = held.scale.value().powi(2);
-                let row = row(term);
-                let weight_scale = fact.scale.over(held.scale).value();
-                let row = Row { squares: row.squares * own, ..row };
-                OperandNoise { noise: 0.0, message: held.size * own, weight_scale, row }
+impl Mapped<'_> {
+    /// The deviation of what is added to every number, in units of the values; `imaginary` becomes the variance of the imaginary
+    /// part of the noise there.
+    fn deviations(&self, model: &NoiseModel, imaginary: &mut [f64]) -> Vec<f64> {
+        let unit = self.fact.scale.value().powi(2);
+        let of_number = |(number, imaginary): (usize, &mut f64)| {
+            let operands: Vec<OperandNoise> =
+                (0..self.sources.len()).map(|term| self.operand(term, number)).collect();
+            let noise = model.linear(&operands, self.fact.level, self.noise);
+            let terms = 0..self.sources.len();
+            let (stays, let_in): (f64, f64) = match self.noise.pairing {
+                Pairing::None => (terms.map(|term| self.moved[term][number]).sum(), 0.0),
+                // Sums that are taken apart are real.
+                Pairing::Outputs | Pairing::Halves => {
+                    (0.0, terms.map(|term| self.let_in(term, number)).sum())
+                }
             };
-            let operands: Vec<OperandNoise> = sources.iter().enumerate().map(operand).collect();
-            let let_in = |(term, held): (usize, &Held)| held.imaginary * row(term).shared_energy;
-            let let_in: f64 = sources.iter().enumerate().map(let_in).sum();
-            let noise = model.linear(&operands, fact.level, map);
-            rest = rest + noise * (n_numbers as f64).recip();
+            *imaginary = stays + noise.complex / unit;
             (noise.total() / unit + let_in).sqrt()
         };
-        let deviations: Vec<f64> = (0..n_numbers).map(&mut deviation).collect();
-        Self { deviations: output.scatter(&deviations), rest }
+        imaginary.iter_mut().enumerate().map(of_number).collect()
+    }
+
+    fn operand(&self, term: usize, number: usize) -> OperandNoise {
+        let held = &self.sources[term];
+        let own = held.scale.value().powi(2);
+        let row = self.rows[term][number];
+        let shared_energy = self.noise.terms[term].shared_by(number);
+        let row = Row { shared_energy, squares: row.squares * own, ..row };
+        let weight_scale = self.fact.scale.over(held.scale).value();
+        OperandNoise { noise: 0.0, message: held.size * own, weight_scale, row }
+    }
+
+    /// What a complex sum lets in. The row that shares it reads what this one reads, or something like it.
+    fn let_in(&self, term: usize, number: usize) -> f64 {
+        let imaginary = &self.sources[term].imaginary;
+        let own = self.rows[term][number].weight_energy;
+        let usual = match own > 0.0 {
+            true => self.moved[term][number] / own,
+            false => imaginary.iter().sum::<f64>() / imaginary.len().max(1) as f64,
+        };
+        usual * self.noise.terms[term].shared_by(number)
     }
 }
 
-/// Records the mean square of every result over all samples, and of every slot of what weights multiply.
-struct MeanSquares {
+/// Records the mean square of every result over all samples, and of every number of what is multiplied.
+struct MeanSquares<'a> {
+    program: &'a CheckedProgram,
     means: BTreeMap<usize, f64>,
-    /// Slots of the results that weights multiply.
-    slots: BTreeMap<usize, Vec<Vec<f64>>>,
+    /// Layout and numbers of the results that are multiplied, or are products with constants.
+    numbers: BTreeMap<usize, (LayoutId, Vec<f64>)>,
     n_samples: usize,
 }
 
-impl MeanSquares {
-    fn new(program: &CheckedProgram, n_samples: usize) -> Self {
+impl<'a> MeanSquares<'a> {
+    fn new(program: &'a CheckedProgram, n_samples: usize) -> Self {
         let mut held: BTreeMap<CtId, usize> = BTreeMap::new();
-        let mut slots = BTreeMap::new();
+        let mut numbers = BTreeMap::new();
+        let zeros = |id: LayoutId| {
+            let layout = program.layout(id);
+            (id, vec![0.0; layout.shape().len() * layout.members()])
+        };
         for step in program.steps() {
-            let op = &step.instruction.op;
-            if matches!(op.kind(), Kind::Map(_) | Kind::PlainProduct(_)) {
+            let (op, kind) = (&step.instruction.op, step.instruction.op.kind());
+            if matches!(kind, Kind::Map(_) | Kind::Product | Kind::PlainProduct(_)) {
                 for (range, fact) in op.sources().iter().zip(step.sources) {
-                    let layout = program.layout(fact.layout);
-                    let zeros = || vec![vec![0.0; layout.slots()]; layout.n_cts()];
-                    slots.entry(held[&range.first]).or_insert_with(zeros);
+                    numbers.entry(held[&range.first]).or_insert_with(|| zeros(fact.layout));
                 }
+            }
+            if let (Kind::PlainProduct(_), Some(fact)) = (kind, step.result) {
+                numbers.entry(step.index).or_insert_with(|| zeros(fact.layout));
             }
             held.extend(op.dst().into_iter().flat_map(|dst| dst.iter()).map(|ct| (ct, step.index)));
         }
-        Self { means: BTreeMap::new(), slots, n_samples }
+        Self { program, means: BTreeMap::new(), numbers, n_samples }
     }
 
-    fn slots(&self, index: usize) -> &[Vec<f64>] {
-        &self.slots[&index]
+    fn numbers(&self, index: usize) -> &[f64] {
+        &self.numbers[&index].1
     }
 }
 
-impl Hook for MeanSquares {
+impl Hook for MeanSquares<'_> {
     fn result(&mut self, event: Event<'_>, cts: &mut [Vec<f64>]) {
         let n: usize = cts.iter().map(Vec::len).sum();
         let sum: f64 = cts.iter().flatten().map(|x| x * x).sum();
         *self.means.entry(event.instruction).or_default() += sum / (n * self.n_samples).max(1) as f64;
-        if let Some(slots) = self.slots.get_mut(&event.instruction) {
+        if let Some((layout, numbers)) = self.numbers.get_mut(&event.instruction) {
             let share = (self.n_samples.max(1) as f64).recip();
-            for (sums, ct) in slots.iter_mut().zip(cts.iter()) {
-                sums.iter_mut().zip(ct).for_each(|(sum, x)| *sum += x * x * share);
-            }
+            let found = self.program.layout(*layout).gather(cts);
+            numbers.iter_mut().zip(found).for_each(|(sum, x)| *sum += x * x * share);
         }
     }
 }

@@ -46,24 +46,32 @@ impl ClearMap {
         self.output.scatter(&result)
     }
 
-    /// What every number of the result is computed from, term by term, if the operands have these mean squares.
-    pub(super) fn rows(&self, squares: &[&[Vec<f64>]]) -> Vec<Vec<Row>> {
-        let of_term = |(term, cts): (&ClearTerm, &&[Vec<f64>])| {
-            let squares = term.input.gather(cts);
+    /// What every number of the result is computed from, term by term, if the numbers of the operands have these mean squares.
+    pub(super) fn rows(&self, squares: &[&[f64]]) -> Vec<Vec<Row>> {
+        let of_term = |(term, squares): (&ClearTerm, &&[f64])| {
             let ones = vec![1.0; squares.len()];
-            let sums = |tensor: &[f64], f: fn(f64) -> f64| {
-                let mut sums = vec![0.0; self.n_numbers()];
-                term.add_to(&mut sums, tensor, f);
-                sums
-            };
             let read = |w: f64| if w == 0.0 { 0.0 } else { 1.0 };
-            let weights = sums(&ones, |w| w * w);
-            let numbers = weights.into_iter().zip(sums(&ones, read)).zip(sums(&squares, read));
+            let weights = self.sums(term, &ones, |w| w * w);
+            let numbers =
+                weights.into_iter().zip(self.sums(term, &ones, read)).zip(self.sums(term, squares, read));
             let row =
                 |((weight_energy, reads), squares)| Row { weight_energy, reads, squares, ..Row::default() };
             numbers.map(row).collect()
         };
         self.terms.iter().zip(squares).map(of_term).collect()
+    }
+
+    /// Variances of the numbers of the operands, carried to every number of the result, term by term.
+    pub(super) fn carried(&self, variances: &[&[f64]]) -> Vec<Vec<f64>> {
+        let terms = self.terms.iter().zip(variances);
+        terms.map(|(term, variances)| self.sums(term, variances, |w| w * w)).collect()
+    }
+
+    /// The operation on a tensor, with a function of its weights for weights.
+    fn sums(&self, term: &ClearTerm, tensor: &[f64], f: fn(f64) -> f64) -> Vec<f64> {
+        let mut sums = vec![0.0; self.n_numbers()];
+        term.add_to(&mut sums, tensor, f);
+        sums
     }
 
     fn n_numbers(&self) -> usize {

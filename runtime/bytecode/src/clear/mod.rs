@@ -84,10 +84,15 @@ impl<'a> ClearProgram<'a> {
         self.program
     }
 
-    /// What every number of a map's result is computed from, term by term, if the slots of its operands have these mean
+    /// What every number of a map's result is computed from, term by term, if the numbers of its operands have these mean
     /// squares.
-    pub fn rows(&self, map: MapId, squares: &[&[Vec<f64>]]) -> Vec<Vec<Row>> {
+    pub fn rows(&self, map: MapId, squares: &[&[f64]]) -> Vec<Vec<Row>> {
         self.maps[map.index()].rows(squares)
+    }
+
+    /// Variances of the numbers of a map's operands, carried to every number of its result, term by term.
+    pub fn carried(&self, map: MapId, variances: &[&[f64]]) -> Vec<Vec<f64>> {
+        self.maps[map.index()].carried(variances)
     }
 
     /// Evaluates one input, in (channel, y, x) order, already preprocessed; every member gets it. The result
