@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    fhe_machine::keep_freed_memory();
     fhe_runtime::cli::main(std::env::args_os())
 }

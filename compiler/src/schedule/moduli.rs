@@ -102,9 +102,10 @@ impl Moduli {
     /// those digits. Towers that most rungs have share digits, so that low rungs have few.
     #[must_use]
     pub fn in_digits(&self, most_bits: f64) -> (Self, Vec<u16>) {
-        let uses = |tower: u16| self.sets.iter().filter(|set| set.contains(&TowerIdx(tower))).count();
+        let mut uses = vec![0usize; self.towers.len()];
+        self.sets.iter().flatten().for_each(|tower| uses[usize::from(tower.0)] += 1);
         let mut order: Vec<u16> = (0..self.towers.len() as u16).collect();
-        order.sort_by_key(|&tower| std::cmp::Reverse(uses(tower)));
+        order.sort_by_key(|&tower| std::cmp::Reverse(uses[usize::from(tower)]));
         let mut digits: Vec<(Vec<u16>, f64)> = Vec::new();
         for tower in order {
             let bits = log2(self.towers[usize::from(tower)]);

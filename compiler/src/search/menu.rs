@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use fhe_bytecode::{Level, Pairing, Plan, PlanCounts, Rotation, plan};
+use fhe_bytecode::plan::Ways;
+use fhe_bytecode::{Level, Pairing, Plan, PlanCounts, Rotation};
+use rayon::prelude::*;
 
 use crate::layout::{Placed, PlacedMap};
 
@@ -58,12 +60,14 @@ impl Menus {
                 }
             }
         }
-        let mut plans: Vec<Vec<Plan>> =
-            kinds.iter().map(|kind| plan::menu(&kind.map.diagonals, &BTreeSet::new())).collect();
+        // Maps are counted one beside the other.
+        let maps: Vec<&PlacedMap> = kinds.iter().map(|kind| kind.map).collect();
+        let ways: Vec<Ways<'_>> = maps.par_iter().map(|map| Ways::new(&map.diagonals)).collect();
+        let mut plans: Vec<Vec<Plan>> = ways.iter().map(|ways| ways.menu(&BTreeSet::new())).collect();
         let often = often(&kinds, &plans);
-        for (kind, own) in kinds.iter().zip(&mut plans) {
+        for ((map, ways), own) in maps.iter().zip(&ways).zip(&mut plans) {
             for known in &often {
-                sharing(kind.map, own, known);
+                sharing(map, ways, own, known);
             }
         }
         let mut rotations: BTreeMap<Rotation, usize> = BTreeMap::new();
@@ -120,13 +124,13 @@ fn often(kinds: &[Kind<'_>], plans: &[Vec<Plan>]) -> Vec<BTreeSet<Rotation>> {
 }
 
 /// Adds the plans of a map that need fewer keys besides those known than all that it has.
-fn sharing(map: &PlacedMap, plans: &mut Vec<Plan>, known: &BTreeSet<Rotation>) {
+fn sharing(map: &PlacedMap, ways: &Ways<'_>, plans: &mut Vec<Plan>, known: &BTreeSet<Rotation>) {
     let n_new = |plan: &Plan| {
         plan.rotations(&map.diagonals).iter().filter(|rotation| !known.contains(rotation)).count()
     };
     let least = plans.iter().map(n_new).min().unwrap_or(0);
     if least > 0 {
-        plans.extend(plan::menu(&map.diagonals, known).into_iter().filter(|plan| n_new(plan) < least));
+        plans.extend(ways.menu(known).into_iter().filter(|plan| n_new(plan) < least));
     }
 }
 

@@ -41,11 +41,11 @@ fn ciphertexts_survive_the_file() {
 #[test]
 fn lengths_are_known_before_anything_is_written() {
     let context = toy_context();
-    let expected = Expected { n_ciphertexts: 1, ..expected() };
+    let expected = expected();
     let [sample] = &ciphertexts(&context).samples[..] else { panic!("one sample") };
     for (stored, form) in sample.iter().zip([Form::Seeded, Form::Full]) {
         for n_samples in [0, 1, 3] {
-            let samples = vec![vec![stored.clone()]; n_samples];
+            let samples = vec![vec![stored.clone(); expected.n_ciphertexts]; n_samples];
             let all = Ciphertexts::new(ciphertexts(&context).key_id, samples);
             let mut data = Vec::new();
             encode_ciphertexts(&mut data, &context, &expected, &all).unwrap();
@@ -242,4 +242,16 @@ fn one_wrong_field_is_told_by_its_name() {
     one.samples[0].pop();
     let refused = encode_ciphertexts(Vec::new(), &context, &expected(), &one).unwrap_err().to_string();
     assert_eq!(refused, "is damaged: number of ciphertexts is 1");
+}
+
+#[test]
+fn a_product_that_was_not_relinearized_is_not_written() {
+    let context = toy_context();
+    let mut file = ciphertexts(&context);
+    let full = file.samples[0][1].clone().expand(&context);
+    let first = full.polys()[0].data().to_vec();
+    let three = Ciphertext::from_residues(&context, full.level(), full.scale(), &vec![first; 3]).unwrap();
+    file.samples[0][1] = Stored::Full(three);
+    let refused = encode_ciphertexts(Vec::new(), &context, &expected(), &file).unwrap_err().to_string();
+    assert_eq!(refused, "is damaged: number of polynomials is 3");
 }

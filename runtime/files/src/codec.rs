@@ -338,6 +338,17 @@ mod tests {
     }
 
     #[test]
+    fn words_behind_the_last_residue_are_zero() {
+        let mut packed = [0; 17];
+        assert!(unpack(&packed, 64, &mut [0; 3]).is_ok());
+        for at in [8, 15, 16] {
+            packed[at] = 1;
+            assert!(unpack(&packed, 64, &mut [0; 3]).is_err(), "byte {at}");
+            packed[at] = 0;
+        }
+    }
+
+    #[test]
     fn count_beyond_the_bytes_left_is_refused() {
         let mut writer = BodyWriter::new(Vec::new());
         writer.count(1000).unwrap();

@@ -16,6 +16,7 @@ mod session;
 
 pub use cancel::Cancel;
 pub use error::VmError;
+pub use fhe_ring::keep_freed_memory;
 pub use model::{Model, Options};
 pub use prepare::check_memory;
 pub use profile::{Event, Profile, Recorder, Share};

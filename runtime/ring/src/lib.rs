@@ -8,6 +8,8 @@
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unreachable_code, unused_variables))]
 
 pub mod ahead;
+#[allow(unsafe_code)]
+mod allocator;
 pub mod automorphism;
 pub mod buffer;
 mod coefficients;
@@ -31,6 +33,7 @@ mod tower_set;
 mod words;
 
 pub use ahead::Ahead;
+pub use allocator::keep_freed_memory;
 pub use automorphism::Automorphism;
 pub use buffer::Buffer;
 pub use coefficients::Coefficients;

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, HashSet};
 pub use cost::{CostModel, StepCosts};
 pub use cpu::Cpu;
 pub use gait::{Gait, Hop};
-pub use search::{menu, plan};
+pub use search::{Ways, plan};
 
 /// How one rotation is split; the giant step is what the baby step leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

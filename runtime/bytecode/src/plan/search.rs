@@ -36,25 +36,57 @@ pub fn plan(diagonals: &Diagonals, costs: &StepCosts, known: &BTreeSet<Rotation>
     rule.plan(gait, diagonals, &rotations)
 }
 
-/// The plans for a map that some costs make the cheapest: no other has at most as many steps of every kind and keys besides those
-/// that are known.
-pub fn menu(diagonals: &Diagonals, known: &BTreeSet<Rotation>) -> Vec<Plan> {
-    if diagonals.is_shared() {
-        return vec![Plan::trivial(diagonals)];
-    }
-    let rotations = distinct_rotations(diagonals);
-    let amounts: Vec<i64> = rotations.iter().map(|r| r.amount()).collect();
-    let mut counter = Pricer::new(diagonals);
-    let mut best: Vec<([f64; 4], Rule, Gait)> = Vec::new();
-    for (rule, gait) in ways(&amounts) {
-        let Some(own) = counter.steps(rule, gait, known) else { continue };
-        let covers = |a: &[f64; 4], b: &[f64; 4]| a.iter().zip(b).all(|(a, b)| a <= b);
-        if !best.iter().any(|(other, ..)| covers(other, &own)) {
-            best.retain(|(other, ..)| !covers(&own, other));
-            best.push((own, rule, gait));
+/// Every plan for a map among the candidate rules, with its steps and keys. They are counted once, whatever keys there are.
+pub struct Ways<'a> {
+    diagonals: &'a Diagonals,
+    rotations: Vec<Rotation>,
+    all: Vec<Way>,
+}
+
+struct Way {
+    rule: Rule,
+    gait: Gait,
+    /// Decompositions, baby steps and giant steps.
+    steps: [f64; 3],
+    /// The rotations of its steps.
+    keys: Vec<Rotation>,
+}
+
+impl<'a> Ways<'a> {
+    /// The ways to evaluate a map. There is one where plaintexts are shared.
+    pub fn new(diagonals: &'a Diagonals) -> Self {
+        let rotations = distinct_rotations(diagonals);
+        let amounts: Vec<i64> = rotations.iter().map(|r| r.amount()).collect();
+        let mut counter = Pricer::new(diagonals);
+        let mut all = Vec::new();
+        if !diagonals.is_shared() {
+            all.extend(ways(&amounts).filter_map(|(rule, gait)| counter.way(rule, gait)));
         }
+        Self { diagonals, rotations, all }
     }
-    best.into_iter().map(|(_, rule, gait)| rule.plan(gait, diagonals, &rotations)).collect()
+
+    /// The plans that some costs make the cheapest: no other has at most as many steps of every kind and keys besides those that
+    /// are known.
+    pub fn menu(&self, known: &BTreeSet<Rotation>) -> Vec<Plan> {
+        if self.diagonals.is_shared() {
+            return vec![Plan::trivial(self.diagonals)];
+        }
+        let slots = self.diagonals.slots();
+        let mut is_known = vec![false; slots];
+        known.iter().for_each(|rotation| is_known[rotation.left(slots)] = true);
+        let mut best: Vec<([f64; 4], &Way)> = Vec::new();
+        for way in &self.all {
+            let n_new = way.keys.iter().filter(|key| !is_known[key.left(slots)]).count();
+            let [hoists, babies, giants] = way.steps;
+            let own = [hoists, babies, giants, n_new as f64];
+            let covers = |a: &[f64; 4], b: &[f64; 4]| a.iter().zip(b).all(|(a, b)| a <= b);
+            if !best.iter().any(|(other, _)| covers(other, &own)) {
+                best.retain(|(other, _)| !covers(&own, other));
+                best.push((own, way));
+            }
+        }
+        best.into_iter().map(|(_, way)| way.rule.plan(way.gait, self.diagonals, &self.rotations)).collect()
+    }
 }
 
 /// All rules, and with each all ways to take its giant steps.
@@ -196,20 +228,20 @@ impl Pricer {
         if is_whole { total } else { f64::INFINITY }
     }
 
-    /// Decompositions, baby steps, giant steps and further keys of a rule, if it takes its giant steps so.
-    fn steps(&mut self, rule: Rule, gait: Gait, known: &BTreeSet<Rotation>) -> Option<[f64; 4]> {
-        let mut all = [0.0; 4];
+    /// The steps and keys of a rule, if it takes its giant steps so.
+    fn way(&mut self, rule: Rule, gait: Gait) -> Option<Way> {
+        let (mut steps, mut keys) = ([0.0; 3], Vec::new());
         let is_whole = self.walk(rule, gait, |found| {
             let (kind, count, new) = match found {
                 Found::Hoist(count) => (0, count, None),
                 Found::Baby(count, new) => (1, count, new),
                 Found::Giant(count, new) => (2, count, new),
             };
-            all[kind] += count;
-            all[3] += f64::from(u8::from(new.is_some_and(|step| !known.contains(&step))));
+            steps[kind] += count;
+            keys.extend(new);
             true
         });
-        is_whole.then_some(all)
+        is_whole.then_some(Way { rule, gait, steps, keys })
     }
 
     /// Calls `found` for the steps of a rule while it wants more; says whether it did to the end.
@@ -271,8 +303,10 @@ impl Pricer {
         let hops = gait.hops(&giants, period);
         let passes_by = self.sums.iter().any(|class| {
             let giant = |&rotation: &i64| Rotation::new(rotation - rule.baby(rotation), period);
-            let own: BTreeSet<Rotation> =
+            let mut own: Vec<Rotation> =
                 class.amounts.iter().map(giant).filter(|giant| !giant.is_zero()).collect();
+            own.sort_unstable();
+            own.dedup();
             own.len() < giants.len() && gait::n_hops(&hops, own.iter().copied()) > own.len()
         });
         !passes_by

@@ -169,7 +169,7 @@ fn menus_have_the_cheapest_plan_whatever_steps_cost() {
     let terms = [Operand { op: &op, input: &input }];
     for pairing in [Pairing::None, Pairing::Halves] {
         let diagonals = Diagonals::build(&terms, &output, pairing, &constants).unwrap();
-        let menu = menu(&diagonals, &BTreeSet::new());
+        let menu = Ways::new(&diagonals).menu(&BTreeSet::new());
         assert!(menu.len() > 3, "{} plans", menu.len());
         for (giant, key) in [(1.0, 0.0), (3.0, 0.0), (9.0, 0.0), (3.0, 2.0), (3.0, 30.0)] {
             let own = costs(5);
