@@ -6,6 +6,7 @@
 
 use fhe_bytecode::params::{ParamsError, security_cap};
 use fhe_bytecode::{CostModel, Level, Params, ParamsSpec};
+use rayon::prelude::*;
 
 use super::balance::MAX_LOCAL_BITS;
 use super::candidate::{Candidate, Digits, Outcome, Way};
@@ -134,35 +135,49 @@ pub(super) fn schedule(
     };
     let base = problem.balanced_sizes(target, headrooms[0])?;
     let chains = &Chains::new(problem.positions(), problem.log_n);
+    let ways: Vec<Way<'_>> = request
+        .towers
+        .all()
+        .iter()
+        .flat_map(|&towers| {
+            let way = move |(digits, n_special)| Way { chains, towers, digits, n_special, cap };
+            digits(towers).into_iter().flat_map(|size| (1..=MAX_SPECIAL).map(move |n| (size, n))).map(way)
+        })
+        .collect();
+    // What a way comes to, with its price, and the bits that it needs where these are too many.
+    let tried = |way: Way<'_>, is_raised: bool| {
+        let mut needed = f64::INFINITY;
+        for (i, &headroom) in headrooms.iter().enumerate() {
+            let base = Sizes { headroom, ..base.clone() };
+            let outcome = match is_raised {
+                false => problem.candidate(&base, target, way)?,
+                true => problem.raised_candidate(&base, target, way)?,
+            };
+            match outcome {
+                Outcome::Found(found) => {
+                    // Less room than wanted must be worth it.
+                    let premium = if i == 0 { 1.0 } else { SCARCITY_PREMIUM };
+                    let price = prices.of(&problem, &found.params, &found.chain) * premium;
+                    return Ok((Some((*found, price)), needed));
+                }
+                Outcome::TooLarge(bits) => needed = needed.min(bits),
+                // Room is not what it lacks.
+                Outcome::TooNoisy => break,
+            }
+        }
+        Ok((None, needed))
+    };
     let mut best: Vec<(Candidate, Way<'_>, f64)> = Vec::new();
     let mut needed = f64::INFINITY;
-    let ways = request.towers.all().iter().flat_map(move |&towers| {
-        let way = move |(digits, n_special)| Way { chains, towers, digits, n_special, cap };
-        digits(towers).into_iter().flat_map(|size| (1..=MAX_SPECIAL).map(move |n| (size, n))).map(way)
-    });
     // All scales a little larger where that is enough; else only those that need it.
     for is_raised in [false, true] {
-        for way in ways.clone() {
-            for (i, &headroom) in headrooms.iter().enumerate() {
-                let base = Sizes { headroom, ..base.clone() };
-                let outcome = match is_raised {
-                    false => problem.candidate(&base, target, way)?,
-                    true => problem.raised_candidate(&base, target, way)?,
-                };
-                match outcome {
-                    Outcome::Found(found) => {
-                        // Less room than wanted must be worth it.
-                        let premium = if i == 0 { 1.0 } else { SCARCITY_PREMIUM };
-                        let price = prices.of(&problem, &found.params, &found.chain) * premium;
-                        let rank = best.partition_point(|(_, _, other)| *other <= price);
-                        best.insert(rank, (*found, way, price));
-                        best.truncate(SEGMENTED_WAYS);
-                        break;
-                    }
-                    Outcome::TooLarge(bits) => needed = needed.min(bits),
-                    // Room is not what it lacks.
-                    Outcome::TooNoisy => break,
-                }
+        let all: Result<Vec<_>, ScheduleError> = ways.par_iter().map(|&way| tried(way, is_raised)).collect();
+        for (&way, (found, bits)) in ways.iter().zip(all?) {
+            needed = needed.min(bits);
+            if let Some((found, price)) = found {
+                let rank = best.partition_point(|(_, _, other)| *other <= price);
+                best.insert(rank, (found, way, price));
+                best.truncate(SEGMENTED_WAYS);
             }
         }
         if !best.is_empty() {

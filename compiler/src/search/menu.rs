@@ -5,7 +5,7 @@
 //! gets by with keys that others have, so there are also plans in view of the keys of maps that come often.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use fhe_bytecode::plan::Ways;
 use fhe_bytecode::{Level, Pairing, Plan, PlanCounts, Rotation};
@@ -27,7 +27,7 @@ pub(super) struct Menus {
 pub(super) struct Menu {
     /// The level that it is evaluated at.
     pub(super) level: Level,
-    pub(super) choices: Rc<[Choice]>,
+    pub(super) choices: Arc<[Choice]>,
     /// Whether a conjugation takes its sums apart.
     pub(super) is_paired: bool,
     /// Maps with the same number have plans with the same keys.
@@ -77,15 +77,15 @@ impl Menus {
             let choices: Vec<Choice> = choices.collect();
             let next = by_keys.len();
             let keys = choices.iter().map(|choice| choice.keys.clone()).collect();
-            (Rc::from(choices), *by_keys.entry(keys).or_insert(next))
+            (Arc::from(choices), *by_keys.entry(keys).or_insert(next))
         });
-        let choices: Vec<(Rc<[Choice]>, usize)> = choices.collect();
+        let choices: Vec<(Arc<[Choice]>, usize)> = choices.collect();
         let menus = placed.maps().zip(of_map).map(|((id, map), of)| {
             let (choices, kind) = &choices[of];
             // A level is a rung of the chain.
             let level = Level(placed.timed.time(id).working.0);
             let is_paired = map.diagonals.pairing() != Pairing::None;
-            Menu { level, choices: Rc::clone(choices), is_paired, kind: *kind }
+            Menu { level, choices: Arc::clone(choices), is_paired, kind: *kind }
         });
         Self { maps: menus.collect(), n_rotations: rotations.len() }
     }

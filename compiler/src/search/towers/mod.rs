@@ -5,8 +5,8 @@ mod pool;
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::schedule::{Chain, ChainError, Sizes};
 use crate::timed::Positions;
@@ -57,12 +57,14 @@ impl TowerChoice {
 pub(super) struct Chains<'a> {
     positions: &'a Positions,
     log_n: u32,
-    known: RefCell<HashMap<(Towers, Vec<u64>), Option<Chain>>>,
+    known: Mutex<Known>,
 }
+
+type Known = HashMap<(Towers, Vec<u64>), Option<Chain>>;
 
 impl<'a> Chains<'a> {
     pub(super) fn new(positions: &'a Positions, log_n: u32) -> Self {
-        Self { positions, log_n, known: RefCell::default() }
+        Self { positions, log_n, known: Mutex::default() }
     }
 
     /// log2 of the ring degree.
@@ -73,15 +75,19 @@ impl<'a> Chains<'a> {
     /// The chain of these sizes; nothing where such towers make none.
     pub(super) fn of(&self, towers: Towers, sizes: &Sizes) -> Result<Option<Chain>, ChainError> {
         let key = (towers, key(sizes));
-        if let Some(found) = self.known.borrow().get(&key) {
+        if let Some(found) = self.known().get(&key) {
             return Ok(found.clone());
         }
         let found = match towers {
             Towers::PerLevel => Some(per_level::chain(self.positions, sizes, self.log_n)?),
             Towers::Pool { large_bits } => pool::chain(self.positions, sizes, self.log_n, large_bits)?,
         };
-        self.known.borrow_mut().insert(key, found.clone());
+        self.known().insert(key, found.clone());
         Ok(found)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
