@@ -109,6 +109,8 @@ mod tests {
         {
             assert_eq!(Resolution::at_least(unit, 0.0, MAX_DECIMALS).exponent, exponent, "{unit}");
         }
+        // Its logarithm is that of a thousand.
+        assert_eq!(Resolution::at_least(1000f64.next_up(), 0.0, MAX_DECIMALS).exponent, 4);
         for unit in [f64::NAN, f64::INFINITY, 1e308, 1.7e308] {
             assert_eq!(Resolution::at_least(unit, 0.0, MAX_DECIMALS).exponent, MAX_EXPONENT, "{unit}");
         }
@@ -118,6 +120,8 @@ mod tests {
     fn rounding_keeps_no_digit_below_the_unit() {
         let round = |unit, score| Resolution::at_least(unit, 0.0, MAX_DECIMALS).round(score);
         assert_eq!(round(0.01, 0.12345), 0.12);
+        // Three times a tenth is no 0.3.
+        assert_eq!(round(0.1, 0.31), 0.3);
         assert_eq!(round(1.0, -3.5), -4.0);
         assert_eq!(round(300.0, 1499.9), 1000.0);
         assert_eq!(round(1e9, 4.9e8), 0.0);

@@ -83,6 +83,40 @@ mod tests {
         assert!(read.id() == key.id() && read.coeffs() == key.coeffs());
     }
 
+    /// The file with a change of its body, and its hash made right.
+    fn changed(data: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut body = data[..data.len() - TRAILER_LEN].to_vec();
+        change(&mut body);
+        let mut writer = BodyWriter::new(Vec::new());
+        writer.bytes(&body).unwrap();
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn version_one_knows_no_program() {
+        let context = toy_context();
+        let key = toy_key(&context, 1);
+        let old = changed(&encode_secret_key(&context, &key, PROGRAM).unwrap(), |body| {
+            body[8..10].copy_from_slice(&1_u16.to_le_bytes());
+            body.drain(HEADER_LEN..HEADER_LEN + PROGRAM_BYTES);
+        });
+        let (read, program) = decode_secret_key(&old, &context).unwrap();
+        assert!(program.is_none() && read.id() == key.id() && read.coeffs() == key.coeffs());
+    }
+
+    #[test]
+    fn coefficients_are_zero_one_or_minus_one() {
+        let context = toy_context();
+        let data = encode_secret_key(&context, &toy_key(&context, 1), PROGRAM).unwrap();
+        let first = HEADER_LEN + PROGRAM_BYTES;
+        for (wrong, n) in [(3, 1), (3, 2), (0x80, 1), (0xff, 2)] {
+            let data = changed(&data, |body| body[first..first + n].fill(wrong));
+            let message = decode_secret_key(&data, &context).err().map(|error| error.to_string());
+            let expected = "is damaged: secret coefficient is out of range";
+            assert_eq!(message.as_deref(), Some(expected), "{n} times {wrong}");
+        }
+    }
+
     #[test]
     fn any_change_is_refused() {
         let context = toy_context();

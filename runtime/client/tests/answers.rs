@@ -164,6 +164,43 @@ fn a_tail_that_ends_with_the_largest_names_the_class() {
     let voted = interface(3, |spec| spec.output.tails = vec![tail(votes, &["a", "b", "c"])]);
     let found = Answer::new(&voted, &[-1.0, -1.0, -9.0]);
     assert_eq!((found.label.as_str(), found.confidence), ("c", None));
+    assert!(found.is_voted() && found.top(3) == [found.class]);
+    assert!(!answer(&[0.0, 1.0, 2.0]).is_voted());
+}
+
+/// Three classes by name behind two other numbers.
+fn classes_of_the_second_output() -> Interface {
+    let steps = vec![TailStep::ArgMax { length: 3, inner: 1 }];
+    let classes = ["a", "b", "c"].map(str::to_owned).to_vec();
+    interface(5, |spec| {
+        spec.output.ports = vec![port("rest", 2, 0), port("best", 3, 2)];
+        spec.output.tails = vec![Tail { name: "best".to_owned(), port: 1, steps, classes }];
+    })
+}
+
+#[test]
+fn the_classes_of_a_tail_are_those_of_its_output() {
+    let two = classes_of_the_second_output();
+    let found = Answer::new(&two, &[9.0, 8.0, 1.0, 5.0, 2.0]);
+    assert_eq!((found.class, found.label.as_str(), found.top(2)), (3, "b", vec![3, 4]));
+    assert_eq!([2, 3, 4].map(|position| label(&two, position)), ["a", "b", "c"]);
+    // What is no class has no name.
+    assert_eq!([0, 1, 5].map(|position| label(&two, position)), ["0", "1", "5"]);
+}
+
+#[test]
+fn fewer_numbers_than_scores_are_no_panic() {
+    let two = interface(5, |spec| spec.output.ports = vec![port("class", 2, 1), port("rest", 2, 3)]);
+    assert_eq!(Answer::new(&two, &[1.0, 3.0]).class, 1);
+    assert_eq!(Answer::new(&classes_of_the_second_output(), &[1.0, 3.0, 2.0, 0.0]).class, 1);
+}
+
+#[test]
+fn computed_numbers_are_rounded_to_what_is_known_of_them() {
+    let sigmoid = Tail { name: "p".to_owned(), port: 0, steps: vec![TailStep::Sigmoid {}], classes: vec![] };
+    let found = Answer::new(&interface(1, |spec| spec.output.tails = vec![sigmoid]), &[1.0]);
+    let Content::Numbers { values, unit, .. } = &found.outputs[0].content else { panic!("numbers") };
+    assert_eq!((values, *unit), (&vec![0.73], 0.01));
 }
 
 #[test]
