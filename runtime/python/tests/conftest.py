@@ -29,7 +29,7 @@ def pictures() -> np.ndarray:
 
 @pytest.fixture(scope="session")
 def program(pictures: np.ndarray) -> fhec.Program:
-    return fhec.compile(LENET, calibrate=pictures, toy=True, log_n=11, precision=8, memory="2GiB")
+    return fhec.compile(LENET, calibrate=pictures, toy=True, log_n=11, memory="2GiB")
 
 
 @pytest.fixture(scope="session")
