@@ -1,8 +1,11 @@
 //! The compiler from ONNX to leveled homomorphic programs, as a library behind the `fhec` command.
 
 #![forbid(unsafe_code)]
+// A library says what it has to say through its observer.
+#![cfg_attr(not(test), deny(clippy::dbg_macro, clippy::print_stderr, clippy::print_stdout))]
 
 pub mod approximate;
+#[allow(clippy::print_stderr, clippy::print_stdout)]
 pub mod cli;
 pub mod cluster;
 mod compile;

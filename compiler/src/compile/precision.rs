@@ -55,11 +55,6 @@ pub(super) fn until_kept(
             drop(simulator);
             return honest(built, check, survey);
         }
-        eprintln!(
-            "RAISE {} precision {} beyond {beyond} changed {is_changed} contradicted {is_contradicted}",
-            raises,
-            built.schedule().precision
-        );
         let more = built.schedule().precision + 1.0;
         options.precision = more..=more;
         observer.stage(Stage::Schedule { precision: Some(more) });

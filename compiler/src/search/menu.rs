@@ -60,7 +60,7 @@ impl Menus {
                 }
             }
         }
-        // Maps are counted one beside the other.
+        // Counting is most of the work, and maps do not depend on each other.
         let maps: Vec<&PlacedMap> = kinds.iter().map(|kind| kind.map).collect();
         let ways: Vec<Ways<'_>> = maps.par_iter().map(|map| Ways::new(&map.diagonals)).collect();
         let mut plans: Vec<Vec<Plan>> = ways.iter().map(|ways| ways.menu(&BTreeSet::new())).collect();

@@ -1,8 +1,8 @@
 //! What programs ask of the allocator.
 
 /// Keeps memory that is freed for the next who asks, where the C library would give it back to the operating system and then
-/// get it again page by page, each cleared: keys and polynomials come and go by megabytes. For programs of their own; a library
-/// leaves its host's memory alone.
+/// get it again page by page, each cleared: keys and polynomials come and go by megabytes. The first thing in a program of
+/// its own; a library leaves its host's memory alone.
 pub fn keep_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
