@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use crate::cluster::{self, ClusterOptions, Clustering, Order};
 use crate::emit::Labels;
 use crate::lower::{self, Circuit};
-use crate::measure::{Stats, strays};
+use crate::measure::{Stats, centered, strays};
 use crate::report::program_text;
 use crate::schedule::{Schedule, Scheduled};
 use crate::search::{self, Front, ScheduleError};
@@ -114,7 +114,9 @@ impl Prepared {
         if (inputs, outputs) != (1, 1) {
             return Err(BuildError::Arity { inputs, outputs });
         }
-        let original = Arc::new(timed::with_lifted_factors(lower::lower(graph)));
+        let Measured { probes, all, range } = measured;
+        let original = timed::with_lifted_factors(lower::lower(graph));
+        let original = Arc::new(centered(original, probes));
         let mut circuit = Arc::clone(&original);
         let clustering = cluster
             .filter(|options| options.order == Order::After)
@@ -129,7 +131,6 @@ impl Prepared {
             return Err(BuildError::Empty { depth, sublevels });
         }
         timed.judge()?;
-        let Measured { probes, all, range } = measured;
         let at_hand = circuit.at_hand();
         let stats = Stats::measure(&at_hand, probes).and_then(|stats| stats.widened(&at_hand, all, progress));
         let stats = stats.map_err(|overflow| BuildError::Overflow {

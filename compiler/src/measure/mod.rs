@@ -1,5 +1,6 @@
 //! Values measured: how large they are, how far they reach, and how much an error in them moves the result.
 
+mod center;
 mod extent;
 mod moments;
 mod rows;
@@ -8,6 +9,7 @@ mod stats;
 mod strays;
 mod wide;
 
+pub(crate) use center::centered;
 pub use extent::Extent;
 pub use moments::Moments;
 pub use samples::made_up_inputs;
