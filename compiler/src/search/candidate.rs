@@ -48,7 +48,7 @@ pub(super) struct Way<'a> {
 
 impl Way<'_> {
     /// Parameters with the largest special primes that fit; nothing if none do.
-    fn with_special(&self, sizes: &Sizes) -> Result<Option<(Params, Chain)>, ScheduleError> {
+    pub(super) fn with_special(&self, sizes: &Sizes) -> Result<Option<(Params, Chain)>, ScheduleError> {
         let Some(chain) = self.chains.of(self.towers, sizes)? else { return Ok(None) };
         let (towers, log_n) = (chain.moduli().towers(), self.chains.log_n());
         if matches!(self.digits, Digits::Towers(size) if size > towers.len()) {
@@ -247,7 +247,7 @@ fn log2(primes: &[u64]) -> f64 {
 }
 
 /// All scales larger by some bits.
-fn grown(base: &Sizes, bits: f64) -> Sizes {
+pub(super) fn grown(base: &Sizes, bits: f64) -> Sizes {
     let more = |v: &Vec<f64>| v.iter().map(|b| b + bits).collect();
     Sizes {
         input: base.input + bits,

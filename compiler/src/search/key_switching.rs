@@ -196,9 +196,12 @@ pub(super) fn schedule(
             choices.push((found, SCARCITY_PREMIUM));
         }
         for (found, premium) in choices {
-            let (found, price) = segmented(found);
-            if cheapest.as_ref().is_none_or(|(_, least)| price * premium < *least) {
-                cheapest = Some((found, price * premium));
+            let Some((found, price)) = segmented(found) else { continue };
+            let smaller = problem.rebalanced(&found, target, way, request.segmentation, prices)?;
+            for (found, price) in [Some((found, price)), smaller].into_iter().flatten() {
+                if cheapest.as_ref().is_none_or(|(_, least)| price * premium < *least) {
+                    cheapest = Some((found, price * premium));
+                }
             }
         }
     }

@@ -10,17 +10,19 @@ use std::rc::Rc;
 use fhe_bytecode::params::{ntt_primes_below, security_cap};
 use fhe_bytecode::{Level, Params, ParamsSpec, SegmentSpec};
 
-use super::candidate::{Candidate, LEAST_SPECIAL_BITS};
-use super::key_switching::{BEYOND, MAX_SPECIAL, Prices};
+use super::candidate::{Candidate, LEAST_SPECIAL_BITS, Way, grown};
+use super::key_switching::{BEYOND, MAX_SPECIAL, Prices, ScheduleError};
 use super::towers::FAST_BITS;
 use super::work::Work;
-use crate::schedule::{Chain, Problem};
+use crate::schedule::{Chain, Problem, Sizes};
 use crate::timed::Rung;
 
 /// What a segment has to save at least of time and keys: less is within the error of the cost model.
 const LEAST_GAIN: f64 = 0.005;
 /// Most segments below the first.
 const MAX_SEGMENTS: usize = 4;
+/// Bits by which scales grow where those that noise of smaller rings asks for are not quite enough.
+const REBALANCED_GROWTH: [f64; 4] = [0.0, 0.1, 0.2, 0.4];
 /// Rings that are tried below a ring.
 const SMALLER: u32 = 2;
 
@@ -64,18 +66,18 @@ impl SpecialChoice {
 }
 
 impl Problem<'_> {
-    /// The candidate with the segments that make it cheapest, and its price.
+    /// The candidate with the segments that make it cheapest, and its price; nothing where it is too noisy with all of them.
     pub(super) fn segmented(
         &self,
         found: Candidate,
         target: f64,
         segmentation: Segmentation,
         prices: Prices<'_>,
-    ) -> (Candidate, f64) {
+    ) -> Option<(Candidate, f64)> {
         let work = Work::new(self, &found.chain, prices.costs, prices.menus);
         let price = prices.of_work(&work, &found.params);
         if segmentation == (Segmentation { rings: RingChoice::One, special: SpecialChoice::Fixed }) {
-            return (found, price);
+            return found.is_good(target).then_some((found, price));
         }
         let mut catalog = Catalog {
             work: &work,
@@ -104,7 +106,36 @@ impl Problem<'_> {
             let judged = self.judged(params, found.chain.clone(), found.sizes.clone());
             judged.is_good(target).then_some((judged, price))
         });
-        better.unwrap_or((found, price))
+        better.or_else(|| found.is_good(target).then_some((found, price)))
+    }
+
+    /// A candidate whose lower levels are in smaller rings, with the scales that are enough for the noise there: all levels
+    /// have less to hold. Of those that are precise enough the cheapest.
+    pub(super) fn rebalanced(
+        &self,
+        found: &Candidate,
+        target: f64,
+        way: Way<'_>,
+        segmentation: Segmentation,
+        prices: Prices<'_>,
+    ) -> Result<Option<(Candidate, f64)>, ScheduleError> {
+        let log_n = found.params.log_n();
+        if found.params.lower().iter().all(|lower| lower.params().log_n() == log_n) {
+            return Ok(None);
+        }
+        let base = self.balanced(&found.contributions, target, found.sizes.headroom);
+        let base = Sizes { input: found.sizes.input, ..base };
+        let mut best = None;
+        for growth in REBALANCED_GROWTH {
+            let Some((params, chain)) = way.with_special(&grown(&base, growth))? else { return Ok(None) };
+            let smaller = self.judged(params, chain, grown(&base, growth));
+            if let Some(better) = self.segmented(smaller, target, segmentation, prices) {
+                if best.as_ref().is_none_or(|(_, price): &(Candidate, f64)| better.1 < *price) {
+                    best = Some(better);
+                }
+            }
+        }
+        Ok(best)
     }
 
     /// For every level the largest period of what is at it or below.
