@@ -97,8 +97,7 @@ impl Stats {
     /// The largest number of the results, where it is so small that no scale could show it.
     #[must_use]
     pub fn vanishing_result(&self) -> Option<f64> {
-        let largest = self.largest_result();
-        (largest > 0.0 && largest < SMALLEST).then_some(largest)
+        Some(self.largest_result()).filter(|largest| *largest < SMALLEST)
     }
 
     fn summed_up(circuit: &Circuit, single: &[&Single]) -> Self {
