@@ -11,5 +11,5 @@ mod wide;
 pub use extent::Extent;
 pub use moments::Moments;
 pub use samples::made_up_inputs;
-pub use stats::{LARGEST, Overflow, Stats};
+pub use stats::{Case, LARGEST, Overflow, Stats};
 pub use strays::strays;
