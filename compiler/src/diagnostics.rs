@@ -126,6 +126,10 @@ impl Words for Diagnostic {
                     Kind::Cannot,
                     "divide the weights and the bias of that layer by a constant, or train with the clip-range penalty; if only odd inputs lead there, give others with `--calibrate IMAGES`",
                 ),
+                BuildError::Vanish { size: 0.0, .. } => about(
+                    Kind::Cannot,
+                    "give inputs whose scores are not all zero with `--calibrate`; a model whose scores are always zero has no program",
+                ),
                 BuildError::Vanish { .. } => about(
                     Kind::Cannot,
                     "multiply the weights and the bias of that layer by a constant: a common factor of the scores changes no class",

@@ -5,6 +5,7 @@
 #![cfg_attr(not(test), deny(clippy::dbg_macro, clippy::print_stderr, clippy::print_stdout))]
 
 pub mod approximate;
+mod carried;
 #[allow(clippy::print_stderr, clippy::print_stdout)]
 pub mod cli;
 pub mod cluster;

@@ -163,3 +163,16 @@ fn refusals_have_codes() {
     statistics.preprocessing.std = vec![1.0, 2.0];
     check_refused(&statistics, "preprocessing-channels");
 }
+
+/// Without a bias nothing comes of nothing. That was refused after a long search for scales of infinitely many bits.
+#[test]
+fn scores_that_are_all_zero_are_refused_at_once() {
+    let calibrated = |inputs: &[[f64; 4]]| {
+        let inputs = inputs.iter().map(|input| input.to_vec()).collect();
+        Request { calibration: Calibration::Inputs(inputs), ..request() }
+    };
+    let error = check_refused(&calibrated(&[[0.0; 4], [0.0; 4]]), "vanish");
+    assert!(error.to_string().contains("every score is zero"), "{error}");
+    // One such input among others is no fault.
+    assert!(compile(&calibrated(&[[0.0; 4], [1.0, -1.0, 0.5, 0.2]]), &mut ()).is_ok());
+}

@@ -7,6 +7,7 @@
 
 mod calibration;
 mod error;
+mod followed;
 mod labels;
 mod like;
 mod observer;

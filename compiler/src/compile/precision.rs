@@ -6,10 +6,11 @@
 
 use crate::emit::Labels;
 use crate::pipeline::{BuildOptions, Built, ParamsChoice, Prepared};
+use crate::predict::ERROR_DEVIATIONS;
 use crate::simulate::{Simulator, Summary, Until, noisiest_layer};
 
 use super::survey::{SelfCheck, Survey};
-use super::{CompileError, Observer, Request, Stage};
+use super::{CompileError, Observer, Request, Stage, followed};
 
 /// How much more time than the first program one may take whose noise changes fewer classes.
 const CLASS_PREMIUM: f64 = 1.1;
@@ -80,26 +81,30 @@ fn helped(before: Option<f64>, beyond: f64) -> bool {
     before.is_none_or(|before| before.is_infinite() || beyond < NEARER * before)
 }
 
-/// The program with a bound beyond everything that was simulated; none where that leaves nothing of the scores.
+/// The program with the bound that its noise asks for, beyond everything that was simulated; none where that leaves nothing of
+/// the scores.
 fn honest(built: Built, check: SelfCheck, survey: &Survey<'_>) -> Result<(Built, SelfCheck), CompileError> {
     let Summary { max_abs_error: error, max_abs_result: score, .. } = check.summary;
-    match stated(built.bound(), error, score) {
-        Some(bound) => {
-            let program = built.program.with_bound_of_at_least(bound);
-            Ok((Built { program, ..built }, check))
-        }
-        None => {
-            let layer = noisiest_layer(&built.program, survey.calibration)?;
-            Err(CompileError::Drowned { layer, error, score })
-        }
+    let predicted = built.bound();
+    if !is_enough(predicted, error, score) {
+        let layer = noisiest_layer(&built.program, survey.calibration)?;
+        return Err(CompileError::Drowned { layer, error, score });
     }
+    let followed = followed::deviation(&built)?.map(|deviation| ERROR_DEVIATIONS * deviation);
+    let bound = stated(followed.unwrap_or(predicted), error);
+    let check = SelfCheck { undecided: survey.undecided(bound), ..check };
+    Ok((Built { program: built.program.with_bound(bound), ..built }, check))
 }
 
-/// The bound that is stated where another one is predicted and errors were simulated for scores up to a size. What is as
-/// imprecise as predicted is what was asked for; beyond that a bound has to leave something of the scores.
-fn stated(predicted: f64, error: f64, score: f64) -> Option<f64> {
-    let bound = predicted.max(BEYOND_SIMULATED * error);
-    (error <= predicted || bound < score).then_some(bound)
+/// Whether errors that were simulated leave something of scores up to a size. What is as imprecise as predicted is what was asked
+/// for.
+fn is_enough(predicted: f64, error: f64, score: f64) -> bool {
+    error <= predicted || stated(predicted, error) < score
+}
+
+/// The bound that is stated where another one is expected and errors were simulated.
+fn stated(expected: f64, error: f64) -> f64 {
+    expected.max(BEYOND_SIMULATED * error)
 }
 
 #[cfg(test)]
@@ -115,12 +120,11 @@ mod tests {
 
     #[test]
     fn bounds_are_beyond_what_was_simulated() {
-        assert_eq!(stated(1.0, 0.5, 10.0), Some(1.0));
-        assert_eq!(stated(1.0, 0.8, 10.0), Some(1.5 * 0.8));
-        assert_eq!(stated(1.0, 4.0, 10.0), Some(6.0));
-        assert_eq!(stated(1.0, 8.0, 10.0), None);
-        assert_eq!(stated(1.0, f64::INFINITY, 10.0), None);
+        assert_eq!(stated(1.0, 0.5), 1.0);
+        assert_eq!(stated(1.0, 0.8), 1.5 * 0.8);
+        assert!(is_enough(1.0, 0.8, 10.0) && is_enough(1.0, 4.0, 10.0));
+        assert!(!is_enough(1.0, 8.0, 10.0) && !is_enough(1.0, f64::INFINITY, 10.0));
         // Whoever asks for hardly any precision gets that.
-        assert_eq!(stated(20.0, 15.0, 10.0), Some(1.5 * 15.0));
+        assert!(is_enough(20.0, 15.0, 10.0));
     }
 }

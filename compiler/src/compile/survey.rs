@@ -69,9 +69,12 @@ impl<'a> Survey<'a> {
         let bound = simulator.bound();
         let summary = simulator.summarized(until, progress)?;
         let (is_real, inputs) = (self.calibration.is_real(), self.calibration.len());
-        let is_close = |lead: &&f64| **lead < 2.0 * bound;
-        let undecided = self.leads.iter().filter(is_close).count();
-        Ok(SelfCheck { is_real, inputs, undecided, summary })
+        Ok(SelfCheck { is_real, inputs, undecided: self.undecided(bound), summary })
+    }
+
+    /// Inputs whose best class an error within a bound may decide.
+    pub(super) fn undecided(&self, bound: f64) -> usize {
+        self.leads.iter().filter(|lead| **lead < 2.0 * bound).count()
     }
 
     /// The inputs to simulate, the most doubtful first.

@@ -13,5 +13,5 @@ pub(crate) use center::centered;
 pub use extent::Extent;
 pub use moments::Moments;
 pub use samples::made_up_inputs;
-pub use stats::{LARGEST, Overflow, Stats};
+pub use stats::{Case, LARGEST, Overflow, Stats};
 pub use strays::strays;

@@ -5,6 +5,8 @@
 //! input. Small networks have one reverse sweep for every result; large ones have sweeps with random signs, whose squared
 //! length has the squared norm of the Jacobian as its mean, and one for a single result.
 
+use std::sync::Arc;
+
 use fhec_ir::MemberIdx;
 use fhec_ir::spec::Uniform;
 use rayon::prelude::*;
@@ -33,11 +35,22 @@ pub struct Stats {
     /// How far the values reach.
     pub extent: Extent,
     /// What single results of single samples say.
-    pub cases: Vec<Moments>,
+    pub cases: Vec<Case>,
     /// The same of inputs unlike the samples, which nothing tells from them.
-    pub strays: Vec<Moments>,
+    pub strays: Vec<Case>,
     /// The results, averaged over the members, input by input, where all inputs were looked at.
     pub results: Vec<Vec<f64>>,
+}
+
+/// What one input says of noise.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The input.
+    pub input: Arc<[f64]>,
+    /// The result; nothing where it is the mean over several.
+    pub result: Option<usize>,
+    /// Sizes and gains.
+    pub moments: Moments,
 }
 
 /// A value whose numbers are too large for any schedule.
@@ -55,7 +68,7 @@ pub(super) struct Single {
     pub(super) extent: Extent,
     /// Mean over the results; nothing where there were no sweeps.
     mean: Option<Moments>,
-    pub(super) cases: Vec<Moments>,
+    pub(super) cases: Vec<Case>,
 }
 
 /// Which gradients are computed.
@@ -71,7 +84,7 @@ impl Stats {
     /// The least squared weights of the numbers that a result depends on, in a summand of a value: of what the mean and
     /// single results say.
     pub fn least_weights(&self, value: ValueId, source: ValueId, in_place: bool) -> Option<f64> {
-        let all = [&self.mean].into_iter().chain(&self.cases);
+        let all = [&self.mean].into_iter().chain(self.cases.iter().map(|case| &case.moments));
         let weights = |moments: &Moments| Some(moments.row(value, source, in_place)?.weight_energy);
         all.filter_map(weights).reduce(f64::min)
     }
@@ -97,8 +110,7 @@ impl Stats {
     /// The largest number of the results, where it is so small that no scale could show it.
     #[must_use]
     pub fn vanishing_result(&self) -> Option<f64> {
-        let largest = self.largest_result();
-        (largest > 0.0 && largest < SMALLEST).then_some(largest)
+        Some(self.largest_result()).filter(|largest| *largest < SMALLEST)
     }
 
     fn summed_up(circuit: &Circuit, single: &[&Single]) -> Self {
@@ -123,6 +135,13 @@ impl Stats {
     }
 }
 
+impl Case {
+    /// The same of a result that sums over the members.
+    pub(super) fn merged(self, circuit: &Circuit) -> Self {
+        Self { moments: self.moments.merged(circuit), ..self }
+    }
+}
+
 impl Single {
     /// Every sample and member alone.
     pub(super) fn of_each(circuit: &Circuit, samples: &[Vec<f64>]) -> Vec<Self> {
@@ -133,6 +152,7 @@ impl Single {
         let every = cases.len().div_ceil(SWEPT).max(1);
         let work = multiplications(circuit) * (n_results(circuit) * n_swept) as f64;
         let sweeps = if work <= SWEEP_BUDGET { Sweeps::Each } else { Sweeps::Signs };
+        let samples: Vec<Arc<[f64]>> = samples.iter().map(|sample| sample[..].into()).collect();
         let rows: Vec<Rows> = members.map(|m| Rows::new(circuit, MemberIdx(m))).collect();
         let single = |(i, &(s, m)): (usize, &(usize, MemberIdx))| {
             let sweeps = i.is_multiple_of(every).then_some((sweeps, &rows[m.index()]));
@@ -143,12 +163,12 @@ impl Single {
 
     fn new(
         circuit: &Circuit,
-        sample: &[f64],
+        sample: &Arc<[f64]>,
         member: MemberIdx,
         seed: u64,
         sweeps: Option<(Sweeps, &Rows)>,
     ) -> Self {
-        let mut trace = eval::trace(circuit, &[sample], member);
+        let mut trace = eval::trace(circuit, &[&sample[..]], member);
         let n_out = n_results(circuit);
         let (energy, extent) = (energies(&trace), Extent::new(circuit, &mut trace));
         let Some((sweeps, rows)) = sweeps else {
@@ -157,11 +177,12 @@ impl Single {
         let read = rows.read(circuit, &trace, member);
         let moments = |seed: &[f64]| Moments::new(circuit, &trace, &read, seed, member);
         let unit = |o: usize| (0..n_out).map(|i| if i == o { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
+        let case = |result, moments| Case { input: Arc::clone(sample), result, moments };
         let (mean, cases);
         match sweeps {
             Sweeps::Each => {
-                cases = (0..n_out).map(|o| moments(&unit(o))).collect::<Vec<_>>();
-                mean = Moments::mean(cases.iter());
+                cases = (0..n_out).map(|o| case(Some(o), moments(&unit(o)))).collect::<Vec<_>>();
+                mean = Moments::mean(cases.iter().map(|case| &case.moments));
             }
             Sweeps::Signs => {
                 let of_signs: Vec<Moments> = (0..PROBES)
@@ -174,7 +195,8 @@ impl Single {
                     })
                     .collect();
                 mean = Moments::mean(of_signs.iter());
-                cases = vec![moments(&unit(seed as usize % n_out)), mean.clone()];
+                let single = seed as usize % n_out;
+                cases = vec![case(Some(single), moments(&unit(single))), case(None, mean.clone())];
             }
         }
         Self { energy, extent, mean: Some(mean), cases }

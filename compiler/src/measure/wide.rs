@@ -7,8 +7,7 @@ use fhec_ir::MemberIdx;
 use rayon::prelude::*;
 
 use super::extent::Extent;
-use super::moments::Moments;
-use super::stats::{LARGEST, Overflow, Single, Stats};
+use super::stats::{Case, LARGEST, Overflow, Single, Stats};
 use crate::lower::eval::{self, combined};
 use crate::lower::{Circuit, ValueId};
 use crate::simulate::Inputs;
@@ -109,7 +108,7 @@ fn extremes(furthest: &[(f64, usize)]) -> Vec<usize> {
 }
 
 /// What single results say, of those inputs whose numbers are as wanted.
-fn cases(circuit: &Circuit, inputs: &[Vec<f64>], is_wanted: impl Fn(&Extent) -> bool) -> Vec<Moments> {
+fn cases(circuit: &Circuit, inputs: &[Vec<f64>], is_wanted: impl Fn(&Extent) -> bool) -> Vec<Case> {
     let merged = |extent: &Extent| match circuit.merged {
         true => extent.clone().merged(circuit),
         false => extent.clone(),

@@ -60,9 +60,7 @@ pub enum BuildError {
         size: f64,
     },
     /// Results are too small to be told from nothing.
-    #[error(
-        "values vanish: the largest score is {size:.1e}, too small for any scale; the last layer is {layer}"
-    )]
+    #[error("values vanish: {}; the last layer is {layer}", vanished(*size))]
     Vanish {
         /// The layer of the results.
         layer: String,
@@ -120,5 +118,13 @@ fn empty(depth: u32, sublevels: u32) -> String {
               compute themselves"
             .to_owned(),
         _ => format!("nothing to schedule: depth {depth} with {sublevels} sublevels"),
+    }
+}
+
+/// Words for results that are too small.
+fn vanished(size: f64) -> String {
+    match size {
+        0.0 => "every score is zero on every input tried".to_owned(),
+        _ => format!("the largest score is {size:.1e}, too small for any scale"),
     }
 }

@@ -26,5 +26,6 @@ mod text;
 pub use chain::{Chain, ChainError, Sizes};
 pub use moduli::Moduli;
 pub use problem::Problem;
+pub(crate) use problem::covering;
 pub use room::{LEAST_HEADROOM, Room, WANTED_HEADROOM};
 pub use scheduled::{PlannedMap, PlannedParts, Schedule, Scheduled, ScheduledValue};

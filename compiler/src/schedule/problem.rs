@@ -8,12 +8,16 @@ use super::noise::{Contribution, Copies, MapFacts, contributions};
 use super::room::{Room, rooms};
 use crate::layout::Placed;
 use crate::lower::CircuitOp;
-use crate::measure::Moments;
-use crate::measure::Stats;
+use crate::measure::{Case, Moments, Stats};
 use crate::timed::{Positions, Time};
 
 /// How many times the error of the samples the bound allows for inputs unlike them.
 const MOST_STRAY: f64 = 4.0;
+
+/// The variance of the error of a result that a bound is for, where samples and inputs unlike them have these at most.
+pub(crate) fn covering(usual: f64, stray: f64) -> f64 {
+    usual.max(stray.min(usual * MOST_STRAY * MOST_STRAY))
+}
 
 /// What a search works on.
 #[derive(Clone, Copy, Debug)]
@@ -67,9 +71,9 @@ impl<'a> Problem<'a> {
             let all = self.contributions(params, &levels, moments, Copies::Worst);
             all.iter().map(|c| c.variance(chain)).sum::<f64>()
         };
-        let usual = self.stats.cases.iter().chain([&self.stats.mean]).map(variance).fold(0.0, f64::max);
-        let stray = self.stats.strays.iter().map(variance).fold(0.0, f64::max);
-        usual.max(stray.min(usual * MOST_STRAY * MOST_STRAY)).sqrt()
+        let largest = |cases: &[Case]| cases.iter().map(|c| variance(&c.moments)).fold(0.0, f64::max);
+        let usual = largest(&self.stats.cases).max(variance(&self.stats.mean));
+        covering(usual, largest(&self.stats.strays)).sqrt()
     }
 
     /// Predicted seconds on one core, encodings left out.

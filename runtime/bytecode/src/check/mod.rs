@@ -138,11 +138,11 @@ impl CheckedProgram {
         Self { fingerprint: OnceLock::new(), ..self }
     }
 
-    /// The program with an error that no result is expected to exceed of no less than this.
+    /// The program with this as the error that no result is expected to exceed.
     #[must_use]
-    pub fn with_bound_of_at_least(self, bound: f64) -> Self {
-        let by = bound - self.spec.prediction.max_abs_error;
-        if by > 0.0 { self.with_wider_bound(by) } else { self }
+    pub fn with_bound(mut self, bound: f64) -> Self {
+        Arc::make_mut(&mut self.spec).prediction.max_abs_error = bound;
+        Self { fingerprint: OnceLock::new(), ..self }
     }
 
     /// The program as read from a file with this fingerprint.

@@ -84,6 +84,11 @@ impl<'a> ClearProgram<'a> {
         self.program
     }
 
+    /// The constant that an instruction adds or multiplies by, in slots; nothing where it has none.
+    pub fn constant(&self, instruction: usize) -> &[Vec<f64>] {
+        self.plains.get(instruction).and_then(Option::as_deref).unwrap_or_default()
+    }
+
     /// What every number of a map's result is computed from, term by term, if the numbers of its operands have these mean
     /// squares.
     pub fn rows(&self, map: MapId, squares: &[&[f64]]) -> Vec<Vec<Row>> {
