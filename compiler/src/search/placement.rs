@@ -10,7 +10,7 @@ use super::given::ParamsChoice;
 use super::key_budget;
 use super::key_switching::{self, Prices, Request, ScheduleError};
 use super::like;
-use super::menu::Menus;
+use super::menu::{Kinds, Menus};
 use crate::cluster::{Clustering, distinct_plaintexts};
 use crate::emit::{self, Labels};
 use crate::layout::{self, Placed, PlacedTerm};
@@ -159,8 +159,9 @@ impl Front<'_> {
         let placed = self.placed(timed, layouts)?;
         placed.judge()?;
         let mut plan_facts = PlanFacts::new(&placed);
-        let mut facts = plan_facts.middling(log_n, &options.costs)?;
-        let menus = Menus::new(&placed);
+        let kinds = Kinds::new(&placed);
+        let mut facts = plan_facts.middling(&kinds, log_n, &options.costs)?;
+        let menus = Menus::new(&placed, &kinds);
         let prices = Prices { costs: &options.costs, menus: &menus };
         for repeat in 0.. {
             let n_encryptions = options.n_encryptions;
