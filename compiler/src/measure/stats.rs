@@ -155,26 +155,29 @@ impl Single {
             return Self { energy, extent, mean: None, cases: Vec::new() };
         };
         let read = rows.read(circuit, &trace, member);
-        let moments = |seed: &[f64]| Moments::new(circuit, &trace, &read, seed, member);
+        let moments = |seeds: &[Vec<f64>]| Moments::of_each(circuit, &trace, &read, seeds, member);
         let unit = |o: usize| (0..n_out).map(|i| if i == o { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
         let (mean, cases);
         match sweeps {
             Sweeps::Each => {
-                cases = (0..n_out).map(|o| moments(&unit(o))).collect::<Vec<_>>();
+                cases = moments(&(0..n_out).map(unit).collect::<Vec<_>>());
                 mean = Moments::mean(cases.iter());
             }
             Sweeps::Signs => {
-                let of_signs: Vec<Moments> = (0..PROBES)
-                    .map(|probe| {
-                        let mut stream = Uniform::new(seed * PROBES + probe + 1);
-                        // Signs have variance one and the least spread of all seeds.
-                        let sign = |_| if stream.below(2) == 0 { -1.0 } else { 1.0 };
-                        let signs: Vec<f64> = (0..n_out).map(sign).collect();
-                        moments(&signs).amplified(1.0 / n_out as f64)
-                    })
-                    .collect();
+                let signs = |probe: u64| {
+                    let mut stream = Uniform::new(seed * PROBES + probe + 1);
+                    // Signs have variance one and the least spread of all seeds.
+                    let sign = |_| if stream.below(2) == 0 { -1.0 } else { 1.0 };
+                    (0..n_out).map(sign).collect::<Vec<f64>>()
+                };
+                let seeds: Vec<Vec<f64>> =
+                    (0..PROBES).map(signs).chain([unit(seed as usize % n_out)]).collect();
+                let mut of_seeds = moments(&seeds);
+                let single = of_seeds.pop().expect("one for every seed");
+                let of_signs: Vec<Moments> =
+                    of_seeds.into_iter().map(|moments| moments.amplified(1.0 / n_out as f64)).collect();
                 mean = Moments::mean(of_signs.iter());
-                cases = vec![moments(&unit(seed as usize % n_out)), mean.clone()];
+                cases = vec![single, mean.clone()];
             }
         }
         Self { energy, extent, mean: Some(mean), cases }
