@@ -71,15 +71,14 @@ impl Moments {
     ) -> Vec<Self> {
         let grads = eval::gradients(circuit, trace, seeds, member);
         let acting = read.acting(&grads);
-        let squares = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>();
         let of_seed = |(seed, rows): (usize, BTreeMap<Key, Row>)| {
             let of_channels = |id: ValueId| {
                 let n = circuit.value(id).shape.c;
                 let grads = &grads[id.index()][seed];
-                grads.chunks((grads.len() / n.max(1)).max(1)).map(squares).collect()
+                squares(grads.chunks((grads.len() / n.max(1)).max(1)))
             };
             let channels = circuit.ids().map(of_channels).collect();
-            let gain = grads.iter().map(|of_value| squares(&of_value[seed])).collect();
+            let gain = squares(grads.iter().map(|of_value| &of_value[seed][..]));
             Self { gain, energy: energy.to_vec(), rows, channels, weights: read.weights() }
         };
         acting.into_iter().enumerate().map(of_seed).collect()
@@ -147,6 +146,28 @@ fn scaled(row: Row, factor: f64) -> Row {
 
 /// Mean squares of all values.
 pub(super) fn energies(trace: &Trace) -> Vec<f64> {
-    let energy = |v: &Vec<f64>| v.iter().map(|x| x * x).sum::<f64>() / v.len().max(1) as f64;
-    trace.values.iter().map(energy).collect()
+    let sums = squares(trace.values.iter().map(Vec::as_slice));
+    sums.into_iter().zip(&trace.values).map(|(sum, v)| sum / v.len().max(1) as f64).collect()
+}
+
+/// Sums of the squares of some vectors. A sum waits for its last addition, so four of equal length take turns.
+fn squares<'a>(vectors: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
+    let all: Vec<&[f64]> = vectors.collect();
+    let mut sums = Vec::with_capacity(all.len());
+    for some in all.chunks(4) {
+        match *some {
+            [a, b, c, d] if [b, c, d].iter().all(|other| other.len() == a.len()) => {
+                let mut four = [0.0; 4];
+                for (((a, b), c), d) in a.iter().zip(b).zip(c).zip(d) {
+                    four[0] += a * a;
+                    four[1] += b * b;
+                    four[2] += c * c;
+                    four[3] += d * d;
+                }
+                sums.extend(four);
+            }
+            _ => sums.extend(some.iter().map(|v| v.iter().map(|x| x * x).sum::<f64>())),
+        }
+    }
+    sums
 }

@@ -53,6 +53,8 @@ pub struct Overflow {
 pub(super) struct Single {
     energy: Vec<f64>,
     pub(super) extent: Extent,
+    /// The first result.
+    pub(super) result: Vec<f64>,
     /// Mean over the results; nothing where there were no sweeps.
     mean: Option<Moments>,
     pub(super) cases: Vec<Moments>,
@@ -76,18 +78,6 @@ impl Stats {
         all.filter_map(weights).reduce(f64::min)
     }
 
-    /// Runs the circuit on inputs, of which every one counts.
-    ///
-    /// # Errors
-    /// When the numbers of a value grow beyond all bounds.
-    pub fn measure(circuit: &Circuit, samples: &[Vec<f64>]) -> Result<Self, Overflow> {
-        let single = Single::of_each(circuit, samples);
-        match single.iter().find_map(Single::overflow) {
-            Some(overflow) => Err(overflow),
-            None => Ok(Self::summed_up(circuit, &single.iter().collect::<Vec<_>>())),
-        }
-    }
-
     /// The largest absolute number of the results.
     #[must_use]
     pub fn largest_result(&self) -> f64 {
@@ -101,7 +91,8 @@ impl Stats {
         (largest > 0.0 && largest < SMALLEST).then_some(largest)
     }
 
-    fn summed_up(circuit: &Circuit, single: &[&Single]) -> Self {
+    /// What single inputs say together, of which every one counts.
+    pub(super) fn summed_up(circuit: &Circuit, single: &[&Single]) -> Self {
         let n = single.len().max(1) as f64;
         let n_values = circuit.values.len();
         let mut mean = Moments::mean(single.iter().filter_map(|s| s.mean.as_ref()));
@@ -125,7 +116,7 @@ impl Stats {
 
 impl Single {
     /// Every sample and member alone.
-    pub(super) fn of_each(circuit: &Circuit, samples: &[Vec<f64>]) -> Vec<Self> {
+    pub(super) fn of_each(circuit: &Circuit, rows: &[Rows], samples: &[Vec<f64>]) -> Vec<Self> {
         let members = 0..circuit.n_members as u32;
         let cases: Vec<(usize, MemberIdx)> =
             (0..samples.len()).flat_map(|s| members.clone().map(move |m| (s, MemberIdx(m)))).collect();
@@ -133,7 +124,6 @@ impl Single {
         let every = cases.len().div_ceil(SWEPT).max(1);
         let work = multiplications(circuit) * (n_results(circuit) * n_swept) as f64;
         let sweeps = if work <= SWEEP_BUDGET { Sweeps::Each } else { Sweeps::Signs };
-        let rows: Vec<Rows> = members.map(|m| Rows::new(circuit, MemberIdx(m))).collect();
         let single = |(i, &(s, m)): (usize, &(usize, MemberIdx))| {
             let sweeps = i.is_multiple_of(every).then_some((sweeps, &rows[m.index()]));
             Self::new(circuit, &samples[s], m, s as u64, sweeps)
@@ -151,8 +141,9 @@ impl Single {
         let mut trace = eval::trace(circuit, &[sample], member);
         let n_out = n_results(circuit);
         let (energy, extent) = (energies(&trace), Extent::new(circuit, &mut trace));
+        let result = circuit.outputs.first().map_or_else(Vec::new, |o| trace.values[o.index()].clone());
         let Some((sweeps, rows)) = sweeps else {
-            return Self { energy, extent, mean: None, cases: Vec::new() };
+            return Self { energy, extent, result, mean: None, cases: Vec::new() };
         };
         let read = rows.read(circuit, &trace, member);
         let moments = |seeds: &[Vec<f64>]| Moments::of_each(circuit, &trace, &read, seeds, member);
@@ -180,7 +171,7 @@ impl Single {
                 cases = vec![single, mean.clone()];
             }
         }
-        Self { energy, extent, mean: Some(mean), cases }
+        Self { energy, extent, result, mean: Some(mean), cases }
     }
 
     pub(super) fn overflow(&self) -> Option<Overflow> {

@@ -3,6 +3,8 @@
 //! Convolution gathers the window of every output position into one row (im2col) and multiplies by the weights with a
 //! blocked dot product, so that small late images are as fast as large early ones.
 
+use pulp::{Arch, Simd, WithSimd};
+
 use crate::{Conv2d, Divisor, Pool, Shape, Tensor, Value};
 
 /// Positions gathered at a time; bounds the scratch memory.
@@ -111,31 +113,50 @@ fn gather_window(
     }
 }
 
-/// Calls `emit(i, j, dot)` with the dot product of row i of `a` and row j of `b`, rows of `n` numbers.
-fn multiply(a: &[f64], b: &[f64], n: usize, mut emit: impl FnMut(usize, usize, f64)) {
-    let (rows_a, rows_b) = (a.len() / n, b.len() / n);
-    for i in (0..rows_a).step_by(2) {
-        let a0 = &a[i * n..(i + 1) * n];
-        let a1 = if i + 1 < rows_a { &a[(i + 1) * n..(i + 2) * n] } else { a0 };
-        for j in (0..rows_b).step_by(2) {
-            let b0 = &b[j * n..(j + 1) * n];
-            let b1 = if j + 1 < rows_b { &b[(j + 1) * n..(j + 2) * n] } else { b0 };
-            let [s00, s01, s10, s11] = dot_2x2([a0, a1], [b0, b1]);
-            emit(i, j, s00);
-            if j + 1 < rows_b {
-                emit(i, j + 1, s01);
-            }
-            if i + 1 < rows_a {
-                emit(i + 1, j, s10);
-            }
-            if i + 1 < rows_a && j + 1 < rows_b {
-                emit(i + 1, j + 1, s11);
+/// Calls `emit(i, j, dot)` with the dot product of row i of `a` and row j of `b`, rows of `n` numbers. Numbers have the same bits
+/// whatever vectors the CPU has.
+fn multiply(a: &[f64], b: &[f64], n: usize, emit: impl FnMut(usize, usize, f64)) {
+    Arch::new().dispatch(Multiply { a, b, n, emit });
+}
+
+struct Multiply<'a, F> {
+    a: &'a [f64],
+    b: &'a [f64],
+    n: usize,
+    emit: F,
+}
+
+impl<F: FnMut(usize, usize, f64)> WithSimd for Multiply<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { a, b, n, mut emit } = self;
+        let (rows_a, rows_b) = (a.len() / n, b.len() / n);
+        for i in (0..rows_a).step_by(2) {
+            let a0 = &a[i * n..(i + 1) * n];
+            let a1 = if i + 1 < rows_a { &a[(i + 1) * n..(i + 2) * n] } else { a0 };
+            for j in (0..rows_b).step_by(2) {
+                let b0 = &b[j * n..(j + 1) * n];
+                let b1 = if j + 1 < rows_b { &b[(j + 1) * n..(j + 2) * n] } else { b0 };
+                let [s00, s01, s10, s11] = dot_2x2([a0, a1], [b0, b1]);
+                emit(i, j, s00);
+                if j + 1 < rows_b {
+                    emit(i, j + 1, s01);
+                }
+                if i + 1 < rows_a {
+                    emit(i + 1, j, s10);
+                }
+                if i + 1 < rows_a && j + 1 < rows_b {
+                    emit(i + 1, j + 1, s11);
+                }
             }
         }
     }
 }
 
 /// Four dot products at once, each in lanes that the compiler can keep in vector registers.
+#[inline(always)]
 fn dot_2x2([a0, a1]: [&[f64]; 2], [b0, b1]: [&[f64]; 2]) -> [f64; 4] {
     const LANES: usize = 4;
     let mut sums = [[0.0; LANES]; 4];

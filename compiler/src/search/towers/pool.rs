@@ -103,7 +103,7 @@ fn shapes(wanted: &[f64], least: f64, large: f64) -> Vec<Shape> {
             }
             let left = top - tried.iter().sum::<f64>();
             // The last one makes up the difference.
-            let n_large = ((left - least) / large).floor().max(0.0);
+            let n_large = floor((left - least) / large).max(0.0);
             let last = left - n_large * large;
             sizes[n_small - 1] = last;
             sizes[..n_small].sort_by(f64::total_cmp);
@@ -297,7 +297,13 @@ impl Shape {
     }
 }
 
-/// The next whole number, of a number of towers: without a call, which is most of the time on CPUs of the oldest kind.
+/// The whole number below a number of towers. Without vectors that all CPUs have the usual one is a call.
+fn floor(x: f64) -> f64 {
+    let whole = x as i64 as f64;
+    if whole > x { whole - 1.0 } else { whole }
+}
+
+/// The whole number above.
 fn ceil(x: f64) -> f64 {
     let whole = x as i64 as f64;
     if whole < x { whole + 1.0 } else { whole }
