@@ -9,7 +9,7 @@ use super::gait::{self, Gait};
 use super::{Plan, Split, StepCosts, distinct_rotations};
 use crate::linear::Diagonals;
 use crate::rotation::Rotation;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest multiple of a power of two that serves as a modulus.
 const MAX_MULTIPLE: i64 = 15;
@@ -199,7 +199,7 @@ struct Counter {
     giants: Stamps,
     keys: Stamps,
     /// Giant steps of all rules so far, one for every rotation.
-    known: HashSet<Vec<Rotation>>,
+    known: BTreeSet<Vec<Rotation>>,
 }
 
 impl Counter {
@@ -214,7 +214,7 @@ impl Counter {
             babies: Stamps::new(diagonals.input_period()),
             giants: Stamps::new(diagonals.period()),
             keys: Stamps::new(diagonals.slots()),
-            known: HashSet::new(),
+            known: BTreeSet::new(),
         }
     }
 
