@@ -119,8 +119,10 @@ impl CalibrationSet {
             return self;
         }
         let inputs: Vec<Vec<f64>> = (0..self.len()).map(|i| self.input(i)).collect();
-        let scores: Vec<f64> =
-            inputs.par_iter().map(|input| Reach::new(graph, input).map_or(0.0, |reach| reach.score)).collect();
+        let scores: Vec<f64> = inputs
+            .par_iter()
+            .map(|input| Reach::new(graph, input).map_or(0.0, |reach| reach.score))
+            .collect();
         let mut sorted = scores.clone();
         sorted.sort_by(f64::total_cmp);
         let median = sorted[sorted.len() / 2];

@@ -31,8 +31,7 @@ impl Conv {
         }
         let [ys, xs] = [0, 1].map(|axis| self.phases(axis));
         let (rows, columns) = (self.reading_back(0, &ys), self.reading_back(1, &xs));
-        let results: Vec<Rows<'_>> =
-            results.iter().map(|result| Rows::new(result, rows, columns)).collect();
+        let results: Vec<Rows<'_>> = results.iter().map(|result| Rows::new(result, rows, columns)).collect();
         let area = rows.n_out * columns.n_out;
         let has_phases = self.stride != [1, 1];
         let mut planes = vec![0.0; if has_phases { self.input.c * area } else { 0 }];

@@ -54,9 +54,8 @@ impl Way<'_> {
         if matches!(self.digits, Digits::Towers(size) if size > towers.len()) {
             return Ok(None);
         }
-        let room =
-            self.cap.map_or(f64::INFINITY, |cap| f64::from(cap) - chain.moduli().log2_all())
-                / self.n_special as f64;
+        let room = self.cap.map_or(f64::INFINITY, |cap| f64::from(cap) - chain.moduli().log2_all())
+            / self.n_special as f64;
         let bits = room.min(f64::from(FAST_BITS)).floor();
         if bits < f64::from(log_n) + LEAST_SPECIAL_BITS {
             return Ok(None);

@@ -27,7 +27,14 @@ pub(super) fn conv2d(
         let rows = &weight[group * out_per_group * taps..(group + 1) * out_per_group * taps];
         for first in (0..shape.area()).step_by(TILE) {
             let positions = first..shape.area().min(first + TILE);
-            gather_windows(conv, x, group * per_group, [per_group, kh, kw], (&positions, shape.w), &mut windows);
+            gather_windows(
+                conv,
+                x,
+                group * per_group,
+                [per_group, kh, kw],
+                (&positions, shape.w),
+                &mut windows,
+            );
             let base = group * out_per_group * shape.area() + first;
             let result = &mut result[base..];
             let channels = Channels { rows, taps, windows: &windows, n: positions.len(), result };
