@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use crate::cluster::{self, ClusterOptions, Clustering, Order};
 use crate::emit::Labels;
 use crate::lower::{self, Circuit};
-use crate::measure::{Stats, centered, strays};
+use crate::measure::{Stats, centered};
 use crate::report::program_text;
 use crate::schedule::{Schedule, Scheduled};
 use crate::search::{self, Front, ScheduleError};
@@ -132,14 +132,11 @@ impl Prepared {
         }
         timed.judge()?;
         let at_hand = circuit.at_hand();
-        let stats = Stats::measure(&at_hand, probes).and_then(|stats| stats.widened(&at_hand, all, progress));
+        let stats = Stats::measure(&at_hand, probes, all, range, progress);
         let stats = stats.map_err(|overflow| BuildError::Overflow {
             layer: circuit.value(overflow.value).name.clone(),
             size: overflow.size,
         })?;
-        let stats = range.into_iter().fold(stats, |stats, range| stats.with_input_range(&at_hand, range));
-        let stray = strays(probes, stats.extent.input);
-        let stats = stats.covering(&at_hand, &stray);
         if let Some(size) = stats.vanishing_result() {
             let layer = circuit.outputs.first().map_or_else(String::new, |o| circuit.value(*o).name.clone());
             return Err(BuildError::Vanish { layer, size });

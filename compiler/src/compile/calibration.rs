@@ -8,6 +8,7 @@ use std::path::Path;
 use fhe_bytecode::{Port, Preprocessing};
 use fhe_input::{ImageShape, InputErrorKind, Samples, decode_joined, decode_samples};
 use fhec_ir::{Graph, NodeId, Shape, eval};
+use rayon::prelude::*;
 
 use super::CompileError;
 use crate::measure::{LARGEST, made_up_inputs};
@@ -118,8 +119,10 @@ impl CalibrationSet {
             return self;
         }
         let inputs: Vec<Vec<f64>> = (0..self.len()).map(|i| self.input(i)).collect();
-        let scores: Vec<f64> =
-            inputs.iter().map(|input| Reach::new(graph, input).map_or(0.0, |reach| reach.score)).collect();
+        let scores: Vec<f64> = inputs
+            .par_iter()
+            .map(|input| Reach::new(graph, input).map_or(0.0, |reach| reach.score))
+            .collect();
         let mut sorted = scores.clone();
         sorted.sort_by(f64::total_cmp);
         let median = sorted[sorted.len() / 2];
@@ -188,8 +191,8 @@ pub(super) fn range_inputs(graph: &Graph, set: &CalibrationSet) -> Vec<Vec<f64>>
 
 /// Refuses a model that leads some input out of all bounds, by the layer where that happens.
 pub(super) fn check_sizes(graph: &Graph, inputs: &[Vec<f64>]) -> Result<(), BuildError> {
-    let overflow = inputs.iter().find_map(|input| Reach::new(graph, input)?.overflow);
-    match overflow {
+    let reaches: Vec<Option<Reach>> = inputs.par_iter().map(|input| Reach::new(graph, input)).collect();
+    match reaches.into_iter().flatten().find_map(|reach| reach.overflow) {
         None => Ok(()),
         Some((id, size)) => {
             let layer = graph.node(id).origins.first().cloned().unwrap_or_else(|| id.to_string());

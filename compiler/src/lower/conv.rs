@@ -9,6 +9,9 @@ use fhec_ir::{MemberIdx, Shape, Tensor};
 
 use super::constant::Constant;
 
+/// Channels of a result whose summands are written out at a time.
+const CHANNELS: usize = 8;
+
 /// A convolution without bias.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conv {
@@ -160,8 +163,11 @@ impl Conv {
         }
         let rows = Rows::new(operand, self.reading(0), self.reading(1));
         let weight = self.weight.of(member).to_f64();
-        for (oc, result) in result.chunks_exact_mut(self.output.area().max(1)).enumerate() {
-            rows.add_to(result, &self.summands(&weight, oc));
+        let channels = result.chunks_mut(CHANNELS * self.output.area().max(1));
+        for (result, first) in channels.zip((0..self.output.c).step_by(CHANNELS)) {
+            let channels = first..self.output.c.min(first + CHANNELS);
+            let summands: Vec<Vec<Summand>> = channels.map(|oc| self.summands(&weight, oc)).collect();
+            rows.add_to_each(result, &summands);
         }
     }
 
@@ -305,10 +311,10 @@ mod tests {
         let conv = conv([-1, -2], 2, 1, Shape::new(2, 3, 4));
         let x: Vec<f64> = (0..60).map(|i| f64::from(i * 5 % 13)).collect();
         let z: Vec<f64> = (0..24).map(|i| f64::from(i * 3 % 7) - 3.0).collect();
-        let (mut y, mut xt) = (vec![0.0; 24], vec![0.0; 60]);
+        let (mut y, mut xt) = (vec![0.0; 24], [vec![0.0; 60]]);
         conv.apply(MemberIdx::FIRST, &x, &mut y);
-        conv.apply_transposed(MemberIdx::FIRST, &z, &mut xt);
+        conv.apply_transposed(MemberIdx::FIRST, &[&z], &mut xt);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(p, q)| p * q).sum::<f64>();
-        assert_eq!(dot(&y, &z), dot(&x, &xt));
+        assert_eq!(dot(&y, &z), dot(&x, &xt[0]));
     }
 }

@@ -96,43 +96,58 @@ pub(crate) fn combined(circuit: &Circuit, results: &[Vec<f64>]) -> Vec<f64> {
     }
 }
 
-/// The gradient of the sum of `seed` times the first result with respect to every value.
+/// The gradients of the sum of every seed times the first result with respect to every value: by value, then by seed.
 #[must_use]
-pub fn gradients(circuit: &Circuit, trace: &Trace, seed: &[f64], member: MemberIdx) -> Vec<Vec<f64>> {
-    let mut grads: Vec<Vec<f64>> = circuit.values.iter().map(|v| vec![0.0; v.shape.len()]).collect();
+pub fn gradients(
+    circuit: &Circuit,
+    trace: &Trace,
+    seeds: &[Vec<f64>],
+    member: MemberIdx,
+) -> Vec<Vec<Vec<f64>>> {
+    let zeros = |n: usize| vec![vec![0.0; n]; seeds.len()];
+    let mut grads: Vec<Vec<Vec<f64>>> = circuit.values.iter().map(|v| zeros(v.shape.len())).collect();
     if let Some(output) = circuit.outputs.first() {
-        grads[output.index()].copy_from_slice(seed);
+        grads[output.index()] = seeds.to_vec();
     }
     for id in circuit.ids().rev() {
         let value = circuit.value(id);
-        let grad = std::mem::take(&mut grads[id.index()]);
+        let own = std::mem::take(&mut grads[id.index()]);
         match &value.op {
             CircuitOp::Input => {}
             CircuitOp::Affine(affine) => {
                 for term in &affine.terms {
                     let to = &mut grads[term.source.index()];
                     match &term.map {
-                        Map::Identity => to.iter_mut().zip(&grad).for_each(|(x, g)| *x += g),
-                        Map::Diagonal(factor) => {
-                            let factors = factor.over(member, value.shape);
-                            to.iter_mut()
-                                .zip(factors)
-                                .zip(&grad)
-                                .for_each(|((x, factor), g)| *x += factor * g);
+                        Map::Identity => {
+                            let both = to.iter_mut().zip(&own);
+                            both.for_each(|(to, own)| to.iter_mut().zip(own).for_each(|(x, g)| *x += g));
                         }
-                        Map::Conv(conv) => conv.apply_transposed(member, &grad, to),
+                        Map::Diagonal(factor) => {
+                            for (to, own) in to.iter_mut().zip(&own) {
+                                let factors = factor.over(member, value.shape);
+                                to.iter_mut()
+                                    .zip(factors)
+                                    .zip(own)
+                                    .for_each(|((x, factor), g)| *x += factor * g);
+                            }
+                        }
+                        Map::Conv(conv) => {
+                            let own: Vec<&[f64]> = own.iter().map(Vec::as_slice).collect();
+                            conv.apply_transposed(member, &own, to);
+                        }
                     }
                 }
             }
             CircuitOp::Product([a, b]) => {
                 for (to, other) in [(a, b), (b, a)] {
                     let other = &trace.values[other.index()];
-                    let to = &mut grads[to.index()];
-                    (0..to.len()).for_each(|i| to[i] += other[i] * grad[i]);
+                    for (to, own) in grads[to.index()].iter_mut().zip(&own) {
+                        to.iter_mut().zip(other).zip(own).for_each(|((x, other), g)| *x += other * g);
+                    }
                 }
             }
         }
-        grads[id.index()] = grad;
+        grads[id.index()] = own;
     }
     grads
 }

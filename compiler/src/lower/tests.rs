@@ -173,12 +173,12 @@ fn gradients_agree_with_differences() {
     };
     let trace = eval::trace(&circuit, &[&x], MemberIdx::FIRST);
     let n_out = trace.values[circuit.outputs[0].index()].len();
-    let grads = eval::gradients(&circuit, &trace, &vec![1.0; n_out], MemberIdx::FIRST);
+    let grads = eval::gradients(&circuit, &trace, &[vec![1.0; n_out]], MemberIdx::FIRST);
     for i in [0, 17, 40, 71] {
         let mut moved = x.clone();
         moved[i] += 1e-6;
         let difference = (output(&moved) - output(&x)) / 1e-6;
-        assert!((difference - grads[0][i]).abs() < 1e-3, "{i}: {difference} against {}", grads[0][i]);
+        assert!((difference - grads[0][0][i]).abs() < 1e-3, "{i}: {difference} against {}", grads[0][0][i]);
     }
 }
 

@@ -17,28 +17,40 @@ struct Phase {
 }
 
 impl Conv {
-    /// Adds the transposed map of `result` to `operand`.
-    pub fn apply_transposed(&self, member: MemberIdx, result: &[f64], operand: &mut [f64]) {
+    /// Adds the transposed map of every result to its operand.
+    pub fn apply_transposed(&self, member: MemberIdx, results: &[&[f64]], operands: &mut [Vec<f64>]) {
         let weight = self.weight.of(member).to_f64();
         if self.is_dense() {
-            let rows = weight.chunks_exact(operand.len().max(1)).zip(result).filter(|(_, y)| **y != 0.0);
-            for (row, y) in rows {
-                operand.iter_mut().zip(row).for_each(|(x, w)| *x += w * y);
+            for (result, operand) in results.iter().zip(operands) {
+                let rows = weight.chunks_exact(operand.len().max(1)).zip(*result).filter(|(_, y)| **y != 0.0);
+                for (row, y) in rows {
+                    operand.iter_mut().zip(row).for_each(|(x, w)| *x += w * y);
+                }
             }
             return;
         }
         let [ys, xs] = [0, 1].map(|axis| self.phases(axis));
         let (rows, columns) = (self.reading_back(0, &ys), self.reading_back(1, &xs));
-        let results = Rows::new(result, rows, columns);
-        let mut plane = vec![0.0; rows.n_out * columns.n_out];
+        let results: Vec<Rows<'_>> = results.iter().map(|result| Rows::new(result, rows, columns)).collect();
+        let area = rows.n_out * columns.n_out;
+        let has_phases = self.stride != [1, 1];
+        let mut planes = vec![0.0; if has_phases { self.input.c * area } else { 0 }];
         for (y, x) in ys.iter().flat_map(|y| xs.iter().map(move |x| (y, x))) {
             let by_channel = self.summands_back(&weight, y, x);
-            for (channel, summands) in operand.chunks_exact_mut(self.input.area().max(1)).zip(&by_channel) {
-                if !summands.is_empty() {
-                    self.for_each_of_phase(channel, &mut plane, [y, x], |x, own| *own = *x);
-                    results.add_to(&mut plane, summands);
-                    self.for_each_of_phase(channel, &mut plane, [y, x], |x, own| *x = *own);
+            for (results, operand) in results.iter().zip(operands.iter_mut()) {
+                if !has_phases {
+                    results.add_to_each(operand, &by_channel);
+                    continue;
                 }
+                let mut of_planes = |planes: &mut [f64], visit: fn(&mut f64, &mut f64)| {
+                    let channels = operand.chunks_exact_mut(self.input.area().max(1));
+                    for (channel, plane) in channels.zip(planes.chunks_exact_mut(area.max(1))) {
+                        self.for_each_of_phase(channel, plane, [y, x], visit);
+                    }
+                };
+                of_planes(&mut planes, |x, own| *own = *x);
+                results.add_to_each(&mut planes, &by_channel);
+                of_planes(&mut planes, |x, own| *x = *own);
             }
         }
     }
@@ -148,7 +160,9 @@ mod tests {
                     let result = numbers(conv.output.len(), 3, 11);
                     let mut found = numbers(conv.input.len(), 2, 5);
                     let mut expected = found.clone();
-                    conv.apply_transposed(MemberIdx::FIRST, &result, &mut found);
+                    let mut found = [found];
+                    conv.apply_transposed(MemberIdx::FIRST, &[&result], &mut found);
+                    let [found] = found;
                     reference(&conv, &result, &mut expected);
                     assert_eq!(found, expected, "{stride:?} {offset:?} {dilation:?} {kernel:?} {groups}");
                 }

@@ -14,4 +14,3 @@ pub use extent::Extent;
 pub use moments::Moments;
 pub use samples::made_up_inputs;
 pub use stats::{Case, LARGEST, Overflow, Stats};
-pub use strays::strays;

@@ -9,6 +9,9 @@ use super::rows::{Key, ReadRows};
 use crate::lower::eval::{self, Trace};
 use crate::lower::{Circuit, ValueId};
 
+/// Seeds whose gradients are held at a time.
+const TOGETHER: usize = 12;
+
 /// Sizes and gains of every value, for one result and input or averaged over some.
 #[derive(Clone, Debug, Default)]
 pub struct Moments {
@@ -46,29 +49,39 @@ impl Moments {
         &self.channels[value.index()]
     }
 
-    /// The moments of `seed` times the results of an evaluation.
-    pub(super) fn new(
+    /// The moments of every seed times the results of an evaluation.
+    pub(super) fn of_each(
         circuit: &Circuit,
         trace: &Trace,
         read: &ReadRows<'_>,
-        seed: &[f64],
+        seeds: &[Vec<f64>],
         member: MemberIdx,
-    ) -> Self {
-        let grads = eval::gradients(circuit, trace, seed, member);
-        let squares = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>();
-        let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
-        for (key, row) in read.acting(&grads) {
-            let sum = rows.entry(key).or_default();
-            *sum = added(*sum, row);
-        }
-        let of_channels = |id: ValueId| {
-            let n = circuit.value(id).shape.c;
-            let grads = &grads[id.index()];
-            grads.chunks((grads.len() / n.max(1)).max(1)).map(&squares).collect()
+    ) -> Vec<Self> {
+        let energy = energies(trace);
+        let together = |seeds| Self::of_some(circuit, trace, (read, &energy), seeds, member);
+        seeds.chunks(TOGETHER).flat_map(together).collect()
+    }
+
+    fn of_some(
+        circuit: &Circuit,
+        trace: &Trace,
+        (read, energy): (&ReadRows<'_>, &[f64]),
+        seeds: &[Vec<f64>],
+        member: MemberIdx,
+    ) -> Vec<Self> {
+        let grads = eval::gradients(circuit, trace, seeds, member);
+        let acting = read.acting(&grads);
+        let of_seed = |(seed, rows): (usize, BTreeMap<Key, Row>)| {
+            let of_channels = |id: ValueId| {
+                let n = circuit.value(id).shape.c;
+                let grads = &grads[id.index()][seed];
+                squares(grads.chunks((grads.len() / n.max(1)).max(1)))
+            };
+            let channels = circuit.ids().map(of_channels).collect();
+            let gain = squares(grads.iter().map(|of_value| &of_value[seed][..]));
+            Self { gain, energy: energy.to_vec(), rows, channels, weights: read.weights() }
         };
-        let channels = circuit.ids().map(of_channels).collect();
-        let (gain, energy) = (grads.iter().map(|v| squares(v)).collect(), energies(trace));
-        Self { gain, energy, rows, channels, weights: read.weights() }
+        acting.into_iter().enumerate().map(of_seed).collect()
     }
 
     /// The mean of some moments of one circuit.
@@ -113,7 +126,7 @@ impl Moments {
     }
 }
 
-fn added(a: Row, b: Row) -> Row {
+pub(super) fn added(a: Row, b: Row) -> Row {
     Row {
         weight_energy: a.weight_energy + b.weight_energy,
         shared_energy: a.shared_energy + b.shared_energy,
@@ -133,6 +146,28 @@ fn scaled(row: Row, factor: f64) -> Row {
 
 /// Mean squares of all values.
 pub(super) fn energies(trace: &Trace) -> Vec<f64> {
-    let energy = |v: &Vec<f64>| v.iter().map(|x| x * x).sum::<f64>() / v.len().max(1) as f64;
-    trace.values.iter().map(energy).collect()
+    let sums = squares(trace.values.iter().map(Vec::as_slice));
+    sums.into_iter().zip(&trace.values).map(|(sum, v)| sum / v.len().max(1) as f64).collect()
+}
+
+/// Sums of the squares of some vectors. A sum waits for its last addition, so four of equal length take turns.
+fn squares<'a>(vectors: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
+    let all: Vec<&[f64]> = vectors.collect();
+    let mut sums = Vec::with_capacity(all.len());
+    for some in all.chunks(4) {
+        match *some {
+            [a, b, c, d] if [b, c, d].iter().all(|other| other.len() == a.len()) => {
+                let mut four = [0.0; 4];
+                for (((a, b), c), d) in a.iter().zip(b).zip(c).zip(d) {
+                    four[0] += a * a;
+                    four[1] += b * b;
+                    four[2] += c * c;
+                    four[3] += d * d;
+                }
+                sums.extend(four);
+            }
+            _ => sums.extend(some.iter().map(|v| v.iter().map(|x| x * x).sum::<f64>())),
+        }
+    }
+    sums
 }

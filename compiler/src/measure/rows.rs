@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fhe_bytecode::noise::Row;
 use fhec_ir::MemberIdx;
 
+use super::moments::added;
 use crate::lower::eval::Trace;
 use crate::lower::{Circuit, CircuitOp, Map, Term, ValueId};
 
@@ -23,6 +24,8 @@ struct TermRows {
 /// The rows of every summand of a circuit, for one member.
 pub(super) struct Rows {
     terms: Vec<TermRows>,
+    /// The squared weights of every summand, the mean over its rows.
+    weights: BTreeMap<Key, f64>,
 }
 
 /// The same with what they read in one evaluation.
@@ -53,16 +56,11 @@ impl Rows {
                 terms.push(TermRows { key, term: index, weights, reads });
             }
         }
-        Self { terms }
-    }
-
-    /// The squared weights of every summand, the mean over its rows.
-    pub(super) fn weights(&self) -> BTreeMap<Key, f64> {
         let mut means = BTreeMap::new();
-        for TermRows { key, weights, .. } in &self.terms {
+        for TermRows { key, weights, .. } in &terms {
             *means.entry(*key).or_default() += weights.iter().sum::<f64>() / weights.len().max(1) as f64;
         }
-        means
+        Self { terms, weights: means }
     }
 
     /// The rows of an evaluation.
@@ -87,24 +85,44 @@ fn term(circuit: &Circuit, value: ValueId, index: usize) -> &Term {
 }
 
 impl ReadRows<'_> {
-    /// As of all rows.
+    /// The squared weights of every summand, the mean over its rows.
     pub(super) fn weights(&self) -> BTreeMap<Key, f64> {
-        self.rows.weights()
+        self.rows.weights.clone()
     }
 
-    /// The sums over the rows of every summand, each row times the square of the gradient there.
-    pub(super) fn acting(&self, grads: &[Vec<f64>]) -> impl Iterator<Item = (Key, Row)> {
-        let sum = |(rows, squares): (&TermRows, &Vec<f64>)| {
-            let mut sum = Row::default();
-            let numbers = rows.weights.iter().zip(&rows.reads).zip(squares);
-            for (g, ((weight, reads), squares)) in grads[rows.key.0.index()].iter().zip(numbers) {
-                let gain = g * g;
-                sum.weight_energy += gain * weight;
-                sum.reads += gain * reads;
-                sum.squares += gain * squares;
+    /// For every seed the sums over the rows of every summand, each row times the square of the gradient there.
+    pub(super) fn acting(&self, grads: &[Vec<Vec<f64>>]) -> Vec<BTreeMap<Key, Row>> {
+        let n_seeds = grads.first().map_or(0, Vec::len);
+        let mut all: Vec<BTreeMap<Key, Row>> = vec![BTreeMap::new(); n_seeds];
+        for (rows, squares) in self.rows.terms.iter().zip(&self.squares) {
+            let grads = &grads[rows.key.0.index()];
+            // A sum waits for its last addition, so several take turns.
+            let (threes, rest) = grads.as_chunks::<3>();
+            let sums = threes.iter().flat_map(|grads| rows.sums(squares, grads.each_ref().map(|g| &g[..])));
+            let sums = sums.chain(rest.iter().flat_map(|grads| rows.sums(squares, [&grads[..]])));
+            for (all, sum) in all.iter_mut().zip(sums) {
+                let row = all.entry(rows.key).or_default();
+                *row = added(*row, sum);
             }
-            (rows.key, sum)
-        };
-        self.rows.terms.iter().zip(&self.squares).map(sum)
+        }
+        all
+    }
+}
+
+impl TermRows {
+    /// For every seed the sum over all rows, each times the square of the gradient there.
+    fn sums<const N: usize>(&self, squares: &[f64], grads: [&[f64]; N]) -> [Row; N] {
+        let n = squares.len();
+        let (weights, reads, grads) = (&self.weights[..n], &self.reads[..n], grads.map(|g| &g[..n]));
+        let mut sums = [Row::default(); N];
+        for i in 0..n {
+            for (sum, grads) in sums.iter_mut().zip(grads) {
+                let gain = grads[i] * grads[i];
+                sum.weight_energy += gain * weights[i];
+                sum.reads += gain * reads[i];
+                sum.squares += gain * squares[i];
+            }
+        }
+        sums
     }
 }

@@ -66,6 +66,8 @@ pub struct Overflow {
 pub(super) struct Single {
     energy: Vec<f64>,
     pub(super) extent: Extent,
+    /// The first result.
+    pub(super) result: Vec<f64>,
     /// Mean over the results; nothing where there were no sweeps.
     mean: Option<Moments>,
     pub(super) cases: Vec<Case>,
@@ -89,18 +91,6 @@ impl Stats {
         all.filter_map(weights).reduce(f64::min)
     }
 
-    /// Runs the circuit on inputs, of which every one counts.
-    ///
-    /// # Errors
-    /// When the numbers of a value grow beyond all bounds.
-    pub fn measure(circuit: &Circuit, samples: &[Vec<f64>]) -> Result<Self, Overflow> {
-        let single = Single::of_each(circuit, samples);
-        match single.iter().find_map(Single::overflow) {
-            Some(overflow) => Err(overflow),
-            None => Ok(Self::summed_up(circuit, &single.iter().collect::<Vec<_>>())),
-        }
-    }
-
     /// The largest absolute number of the results.
     #[must_use]
     pub fn largest_result(&self) -> f64 {
@@ -113,7 +103,8 @@ impl Stats {
         Some(self.largest_result()).filter(|largest| *largest < SMALLEST)
     }
 
-    fn summed_up(circuit: &Circuit, single: &[&Single]) -> Self {
+    /// What single inputs say together, of which every one counts.
+    pub(super) fn summed_up(circuit: &Circuit, single: &[&Single]) -> Self {
         let n = single.len().max(1) as f64;
         let n_values = circuit.values.len();
         let mut mean = Moments::mean(single.iter().filter_map(|s| s.mean.as_ref()));
@@ -144,7 +135,7 @@ impl Case {
 
 impl Single {
     /// Every sample and member alone.
-    pub(super) fn of_each(circuit: &Circuit, samples: &[Vec<f64>]) -> Vec<Self> {
+    pub(super) fn of_each(circuit: &Circuit, rows: &[Rows], samples: &[Vec<f64>]) -> Vec<Self> {
         let members = 0..circuit.n_members as u32;
         let cases: Vec<(usize, MemberIdx)> =
             (0..samples.len()).flat_map(|s| members.clone().map(move |m| (s, MemberIdx(m)))).collect();
@@ -153,7 +144,6 @@ impl Single {
         let work = multiplications(circuit) * (n_results(circuit) * n_swept) as f64;
         let sweeps = if work <= SWEEP_BUDGET { Sweeps::Each } else { Sweeps::Signs };
         let samples: Vec<Arc<[f64]>> = samples.iter().map(|sample| sample[..].into()).collect();
-        let rows: Vec<Rows> = members.map(|m| Rows::new(circuit, MemberIdx(m))).collect();
         let single = |(i, &(s, m)): (usize, &(usize, MemberIdx))| {
             let sweeps = i.is_multiple_of(every).then_some((sweeps, &rows[m.index()]));
             Self::new(circuit, &samples[s], m, s as u64, sweeps)
@@ -171,35 +161,39 @@ impl Single {
         let mut trace = eval::trace(circuit, &[&sample[..]], member);
         let n_out = n_results(circuit);
         let (energy, extent) = (energies(&trace), Extent::new(circuit, &mut trace));
+        let result = circuit.outputs.first().map_or_else(Vec::new, |o| trace.values[o.index()].clone());
         let Some((sweeps, rows)) = sweeps else {
-            return Self { energy, extent, mean: None, cases: Vec::new() };
+            return Self { energy, extent, result, mean: None, cases: Vec::new() };
         };
         let read = rows.read(circuit, &trace, member);
-        let moments = |seed: &[f64]| Moments::new(circuit, &trace, &read, seed, member);
+        let moments = |seeds: &[Vec<f64>]| Moments::of_each(circuit, &trace, &read, seeds, member);
         let unit = |o: usize| (0..n_out).map(|i| if i == o { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
         let case = |result, moments| Case { input: Arc::clone(sample), result, moments };
         let (mean, cases);
         match sweeps {
             Sweeps::Each => {
-                cases = (0..n_out).map(|o| case(Some(o), moments(&unit(o)))).collect::<Vec<_>>();
-                mean = Moments::mean(cases.iter().map(|case| &case.moments));
+                let of_results = moments(&(0..n_out).map(unit).collect::<Vec<_>>());
+                mean = Moments::mean(of_results.iter());
+                cases = of_results.into_iter().enumerate().map(|(o, moments)| case(Some(o), moments)).collect();
             }
             Sweeps::Signs => {
-                let of_signs: Vec<Moments> = (0..PROBES)
-                    .map(|probe| {
-                        let mut stream = Uniform::new(seed * PROBES + probe + 1);
-                        // Signs have variance one and the least spread of all seeds.
-                        let sign = |_| if stream.below(2) == 0 { -1.0 } else { 1.0 };
-                        let signs: Vec<f64> = (0..n_out).map(sign).collect();
-                        moments(&signs).amplified(1.0 / n_out as f64)
-                    })
-                    .collect();
+                let signs = |probe: u64| {
+                    let mut stream = Uniform::new(seed * PROBES + probe + 1);
+                    // Signs have variance one and the least spread of all seeds.
+                    let sign = |_| if stream.below(2) == 0 { -1.0 } else { 1.0 };
+                    (0..n_out).map(sign).collect::<Vec<f64>>()
+                };
+                let seeds: Vec<Vec<f64>> =
+                    (0..PROBES).map(signs).chain([unit(seed as usize % n_out)]).collect();
+                let mut of_seeds = moments(&seeds);
+                let single = of_seeds.pop().expect("one for every seed");
+                let of_signs: Vec<Moments> =
+                    of_seeds.into_iter().map(|moments| moments.amplified(1.0 / n_out as f64)).collect();
                 mean = Moments::mean(of_signs.iter());
-                let single = seed as usize % n_out;
-                cases = vec![case(Some(single), moments(&unit(single))), case(None, mean.clone())];
+                cases = vec![case(Some(seed as usize % n_out), single), case(None, mean.clone())];
             }
         }
-        Self { energy, extent, mean: Some(mean), cases }
+        Self { energy, extent, result, mean: Some(mean), cases }
     }
 
     pub(super) fn overflow(&self) -> Option<Overflow> {

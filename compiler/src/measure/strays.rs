@@ -7,7 +7,7 @@ const EACH: usize = 2;
 
 /// Uniform noise between the smallest and the largest number of the samples, and the numbers of a sample in any order.
 #[must_use]
-pub fn strays(samples: &[Vec<f64>], [low, high]: [f64; 2]) -> Vec<Vec<f64>> {
+pub(super) fn strays(samples: &[Vec<f64>], [low, high]: [f64; 2]) -> Vec<Vec<f64>> {
     let Some(n) = samples.first().map(Vec::len) else { return Vec::new() };
     let noise = |seed: usize| {
         let mut stream = Uniform::new(0x57a7 + seed as u64);

@@ -7,7 +7,9 @@ use fhec_ir::MemberIdx;
 use rayon::prelude::*;
 
 use super::extent::Extent;
+use super::rows::Rows;
 use super::stats::{Case, LARGEST, Overflow, Single, Stats};
+use super::strays::strays;
 use crate::lower::eval::{self, combined};
 use crate::lower::{Circuit, ValueId};
 use crate::simulate::Inputs;
@@ -37,20 +39,59 @@ impl Seen {
             });
             results.push(std::mem::take(&mut trace.values[output]));
         }
+        Self::joined(circuit, extent, &results)
+    }
+
+    /// The same from what every member says.
+    fn of_members(circuit: &Circuit, members: &[Single]) -> Self {
+        let extent = members.iter().map(|single| single.extent.clone()).reduce(|a, b| a.joined(&b));
+        Self::joined(circuit, extent, &members.iter().map(|s| s.result.clone()).collect::<Vec<_>>())
+    }
+
+    fn joined(circuit: &Circuit, extent: Option<Extent>, results: &[Vec<f64>]) -> Self {
         let extent = extent.unwrap_or_else(|| Extent::none(circuit.values.len()));
-        Self { extent, results: combined(circuit, &results) }
+        Self { extent, results: combined(circuit, results) }
     }
 }
 
 impl Stats {
-    /// The same with the results and the largest numbers of all inputs, and with what an error does where these lead furthest.
-    /// Gains and energies are means, for which few inputs do; a maximum needs every one.
+    /// Runs the circuit on some inputs for what is a mean, and on all of them for what is a maximum; inputs may have numbers of a
+    /// range, too.
     ///
     /// # Errors
-    /// When the numbers of a value grow beyond all bounds for some input.
-    pub(crate) fn widened(
+    /// When the numbers of a value grow beyond all bounds.
+    pub(crate) fn measure(
+        circuit: &Circuit,
+        probes: &[Vec<f64>],
+        all: &dyn Inputs,
+        range: Option<[f64; 2]>,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Self, Overflow> {
+        let rows: Vec<Rows> =
+            (0..circuit.n_members as u32).map(|member| Rows::new(circuit, MemberIdx(member))).collect();
+        let single = Single::of_each(circuit, &rows, probes);
+        if let Some(overflow) = single.iter().find_map(Single::overflow) {
+            return Err(overflow);
+        }
+        let stats = Self::summed_up(circuit, &single.iter().collect::<Vec<_>>());
+        // Few inputs are all among those for the means.
+        let is_all = probes.len() == all.len() && (0..all.len()).all(|i| all.input(i) == probes[i]);
+        let seen = if is_all { &single[..] } else { &[] };
+        let mut stats = stats.widened(circuit, (&rows, seen), all, progress)?;
+        if let Some(range) = range {
+            stats.extent = stats.extent.with_input(circuit, range);
+        }
+        let strays = strays(probes, stats.extent.input);
+        Ok(stats.covering(circuit, &rows, &strays))
+    }
+
+    /// The same with the results and the largest numbers of all inputs, and with what an error does where these lead furthest.
+    /// Gains and energies are means, for which few inputs do; a maximum needs every one. Members that were seen already are not
+    /// looked at again.
+    fn widened(
         mut self,
         circuit: &Circuit,
+        (rows, seen): (&[Rows], &[Single]),
         inputs: &dyn Inputs,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, Overflow> {
@@ -58,7 +99,10 @@ impl Stats {
         let mut furthest: Vec<(f64, usize)> = vec![(0.0, 0); circuit.values.len()];
         for start in (0..inputs.len()).step_by(CHUNK) {
             let chunk = start..(start + CHUNK).min(inputs.len());
-            let of_input = |index: usize| Seen::new(circuit, &inputs.input(index));
+            let of_input = |index: usize| match seen.chunks(circuit.n_members.max(1)).nth(index) {
+                Some(members) => Seen::of_members(circuit, members),
+                None => Seen::new(circuit, &inputs.input(index)),
+            };
             let seen: Vec<Seen> = chunk.clone().into_par_iter().map(of_input).collect();
             for (index, Seen { mut extent, results }) in chunk.clone().zip(seen) {
                 if let Some(value) = extent.peak.iter().position(|size| *size > LARGEST) {
@@ -78,22 +122,16 @@ impl Stats {
             progress(chunk.end, inputs.len());
         }
         let extremes: Vec<Vec<f64>> = extremes(&furthest).into_iter().map(|i| inputs.input(i)).collect();
-        self.cases.extend(cases(circuit, &extremes, |_| true));
+        self.cases.extend(cases(circuit, rows, &extremes, |_| true));
         Ok(self)
-    }
-
-    /// The same for inputs that may have these numbers.
-    pub(crate) fn with_input_range(mut self, circuit: &Circuit, range: [f64; 2]) -> Self {
-        self.extent = self.extent.with_input(circuit, range);
-        self
     }
 
     /// The same with what an error does to inputs unlike those measured on, if they give results like theirs: then nobody can
     /// tell, and the bound has to be for them too.
-    pub(crate) fn covering(mut self, circuit: &Circuit, strays: &[Vec<f64>]) -> Self {
+    fn covering(mut self, circuit: &Circuit, rows: &[Rows], strays: &[Vec<f64>]) -> Self {
         let [low, high] = self.extent.output;
         let is_like = |extent: &Extent| extent.output[0] >= low && extent.output[1] <= high;
-        self.strays = cases(circuit, strays, is_like);
+        self.strays = cases(circuit, rows, strays, is_like);
         self
     }
 }
@@ -108,12 +146,17 @@ fn extremes(furthest: &[(f64, usize)]) -> Vec<usize> {
 }
 
 /// What single results say, of those inputs whose numbers are as wanted.
-fn cases(circuit: &Circuit, inputs: &[Vec<f64>], is_wanted: impl Fn(&Extent) -> bool) -> Vec<Case> {
+fn cases(
+    circuit: &Circuit,
+    rows: &[Rows],
+    inputs: &[Vec<f64>],
+    is_wanted: impl Fn(&Extent) -> bool,
+) -> Vec<Case> {
     let merged = |extent: &Extent| match circuit.merged {
         true => extent.clone().merged(circuit),
         false => extent.clone(),
     };
-    let single = Single::of_each(circuit, inputs).into_iter();
+    let single = Single::of_each(circuit, rows, inputs).into_iter();
     let wanted = single.filter(|s| s.overflow().is_none() && is_wanted(&merged(&s.extent)));
     let cases = wanted.flat_map(|s| s.cases);
     cases.map(|case| if circuit.merged { case.merged(circuit) } else { case }).collect()

@@ -12,6 +12,8 @@ use crate::timed::Rung;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moduli {
     towers: Vec<u64>,
+    /// Their sizes in bits.
+    bits: Vec<f64>,
     /// The towers of every rung, ascending.
     sets: Vec<Vec<TowerIdx>>,
 }
@@ -25,19 +27,25 @@ impl Moduli {
             *end += group.len();
             Some(*end)
         });
-        Self { towers: groups.concat(), sets: ends.map(up_to).collect() }
+        Self::of_sets(groups.concat(), ends.map(up_to).collect())
     }
 
     /// Rungs with sets of towers, each ascending.
     #[must_use]
     pub fn of_sets(towers: Vec<u64>, sets: Vec<Vec<TowerIdx>>) -> Self {
-        Self { towers, sets }
+        Self { bits: towers.iter().copied().map(log2).collect(), towers, sets }
     }
 
     /// All towers.
     #[must_use]
     pub fn towers(&self) -> &[u64] {
         &self.towers
+    }
+
+    /// Size of all towers together, in bits.
+    #[must_use]
+    pub fn log2_all(&self) -> f64 {
+        self.bits.iter().sum()
     }
 
     /// Number of rungs.
@@ -61,7 +69,7 @@ impl Moduli {
     /// Size of the modulus of a rung, in bits.
     #[must_use]
     pub fn log2(&self, rung: Rung) -> f64 {
-        self.sets[rung.index()].iter().map(|tower| log2(self.towers[usize::from(tower.0)])).sum()
+        self.sets[rung.index()].iter().map(|tower| self.bits[usize::from(tower.0)]).sum()
     }
 
     /// Bits that the rescale from a rung to the one below takes from a scale.
@@ -108,7 +116,7 @@ impl Moduli {
         order.sort_by_key(|&tower| std::cmp::Reverse(uses[usize::from(tower)]));
         let mut digits: Vec<(Vec<u16>, f64)> = Vec::new();
         for tower in order {
-            let bits = log2(self.towers[usize::from(tower)]);
+            let bits = self.bits[usize::from(tower)];
             match digits.iter_mut().find(|(_, own)| own + bits <= most_bits) {
                 Some((digit, own)) => {
                     digit.push(tower);
@@ -127,7 +135,7 @@ impl Moduli {
             set
         };
         let towers = order.iter().map(|&tower| self.towers[usize::from(tower)]).collect();
-        (Self { towers, sets: self.sets.iter().map(moved).collect() }, sizes)
+        (Self::of_sets(towers, self.sets.iter().map(moved).collect()), sizes)
     }
 }
 

@@ -54,8 +54,8 @@ impl Way<'_> {
         if matches!(self.digits, Digits::Towers(size) if size > towers.len()) {
             return Ok(None);
         }
-        let room =
-            self.cap.map_or(f64::INFINITY, |cap| f64::from(cap) - log2(towers)) / self.n_special as f64;
+        let room = self.cap.map_or(f64::INFINITY, |cap| f64::from(cap) - chain.moduli().log2_all())
+            / self.n_special as f64;
         let bits = room.min(f64::from(FAST_BITS)).floor();
         if bits < f64::from(log_n) + LEAST_SPECIAL_BITS {
             return Ok(None);
@@ -63,7 +63,7 @@ impl Way<'_> {
         let Ok(special_primes) = ntt_primes_below(bits as u32, log_n, self.n_special, towers) else {
             return Ok(None);
         };
-        let (spec, chain) = self.spec(chain, special_primes);
+        let (spec, chain) = self.spec(&chain, special_primes);
         match Params::new(spec) {
             Ok(params) => Ok(Some((params, chain))),
             Err(ParamsError::Insecure { .. }) => Ok(None),
@@ -72,15 +72,15 @@ impl Way<'_> {
     }
 
     /// The parameters of a chain with these special primes, and the chain in the order of its digits.
-    fn spec(&self, chain: Chain, special_primes: Vec<u64>) -> (ParamsSpec, Chain) {
+    fn spec(&self, chain: &Chain, special_primes: Vec<u64>) -> (ParamsSpec, Chain) {
         let (chain, digits) = match self.digits {
             Digits::Towers(size) => {
                 let digits = chain.moduli().digits(size);
-                (chain, digits)
+                (chain.clone(), digits)
             }
             Digits::Beyond(bits) => {
                 let (moduli, digits) = chain.moduli().in_digits(log2(&special_primes) + bits);
-                (chain.with_order(moduli), digits)
+                (chain.clone().with_order(moduli), digits)
             }
         };
         let moduli = chain.moduli();
@@ -100,7 +100,7 @@ impl Way<'_> {
     /// What these sizes need with the smallest special modulus there is.
     fn too_large(&self, sizes: &Sizes) -> Result<Outcome, ScheduleError> {
         let chain = self.chains.of(self.towers, sizes)?;
-        let bits = chain.map_or(f64::INFINITY, |chain| log2(chain.moduli().towers()));
+        let bits = chain.map_or(f64::INFINITY, |chain| chain.moduli().log2_all());
         Ok(Outcome::TooLarge(bits + f64::from(self.chains.log_n()) + LEAST_SPECIAL_BITS))
     }
 }
@@ -234,7 +234,7 @@ impl Problem<'_> {
                 return None;
             }
             let special_primes = found.params.special_primes().to_vec();
-            let (spec, chain) = way.spec(chain, special_primes);
+            let (spec, chain) = way.spec(&chain, special_primes);
             let wider = self.judged(Params::new(spec).ok()?, chain, sizes);
             wider.is_good(target).then_some(wider)
         };

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use fhe_bytecode::{CostModel, Level, Params, ParamsSpec, Plan, plan};
+use fhe_bytecode::{CostModel, Level, Params, ParamsSpec, Plan};
+use rayon::prelude::*;
 
 use super::ScheduleError;
+use super::menu::Kinds;
 use crate::layout::{Part, Placed, PlacedMap};
 use crate::lower::ValueId;
 use crate::schedule::noise::MapFacts;
@@ -15,8 +17,11 @@ use crate::timed::Positions;
 pub(super) struct PlanFacts<'a> {
     placed: &'a Placed,
     /// Map by map, for the plans that were asked for.
-    known: Vec<Vec<(Plan, MapFacts)>>,
+    known: Vec<Known>,
 }
+
+/// The plans that a map was seen under.
+type Known = Vec<(Plan, MapFacts)>;
 
 impl<'a> PlanFacts<'a> {
     pub(super) fn new(placed: &'a Placed) -> Self {
@@ -24,18 +29,23 @@ impl<'a> PlanFacts<'a> {
     }
 
     /// Of every map, with plans for middling parameters.
-    pub(super) fn middling(&mut self, log_n: u32, costs: &CostModel) -> Result<Vec<MapFacts>, ScheduleError> {
+    pub(super) fn middling(
+        &mut self,
+        kinds: &Kinds<'_>,
+        log_n: u32,
+        costs: &CostModel,
+    ) -> Result<Vec<MapFacts>, ScheduleError> {
         let placed = self.placed;
         let params = middling_params(placed.timed.positions(), log_n)?;
         let mut keys = BTreeSet::new();
-        let facts = placed.maps().enumerate().map(|(index, (id, map))| {
+        let plans = placed.maps().zip(kinds.ways()).map(|((id, map), ways)| {
             // The chain is not known yet: a tower for every rescale.
             let level = Level(placed.timed.time(id).working.0);
-            let plan = plan::plan(&map.diagonals, &costs.at(&params, level), &keys);
+            let plan = ways.cheapest(&costs.at(&params, level), &keys);
             keys.extend(plan.rotations(&map.diagonals));
-            self.of(index, (id, map), &plan)
+            plan
         });
-        Ok(facts.collect())
+        Ok(self.of_all(&plans.collect::<Vec<_>>().iter().collect::<Vec<_>>()))
     }
 
     /// Of every map, with the plans that it is evaluated with.
@@ -44,19 +54,23 @@ impl<'a> PlanFacts<'a> {
             Part::Map(PlannedMap { plan, .. }) => Some(plan),
             Part::Scalar { .. } | Part::Plain { .. } => None,
         });
-        let placed = self.placed;
-        let maps = placed.maps().zip(plans).enumerate();
-        maps.map(|(index, (map, plan))| self.of(index, map, plan)).collect()
+        self.of_all(&plans.collect::<Vec<_>>())
     }
 
-    fn of(&mut self, index: usize, (id, map): (ValueId, &PlacedMap), plan: &Plan) -> MapFacts {
-        if let Some((_, facts)) = self.known[index].iter().find(|(known, _)| known == plan) {
-            return facts.clone();
-        }
-        let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
-        let facts = MapFacts::new(id, map, self.placed.layout(id), &expanded);
-        self.known[index].push((plan.clone(), facts.clone()));
-        facts
+    /// Of every map under a plan. Maps do not depend on each other.
+    fn of_all(&mut self, plans: &[&Plan]) -> Vec<MapFacts> {
+        let placed = self.placed;
+        let maps: Vec<(ValueId, &PlacedMap)> = placed.maps().collect();
+        let of_map = |(((id, map), plan), known): (((ValueId, &PlacedMap), &&Plan), &mut Known)| {
+            if let Some((_, facts)) = known.iter().find(|(known, _)| known == *plan) {
+                return facts.clone();
+            }
+            let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
+            let facts = MapFacts::new(id, map, placed.layout(id), &expanded);
+            known.push(((*plan).clone(), facts.clone()));
+            facts
+        };
+        maps.into_par_iter().zip(plans).zip(&mut self.known).map(of_map).collect()
     }
 }
 
@@ -110,7 +124,7 @@ mod tests {
         let (placed, schedule) = (&built.scheduled.placed, &built.scheduled.schedule);
         let parts = placed.circuit().ids().map(|id| built.scheduled.value(id).parts.clone()).collect();
         let mut facts = PlanFacts::new(placed);
-        let middling = facts.middling(LOG_N, &costs()).unwrap();
+        let middling = facts.middling(&Kinds::new(placed), LOG_N, &costs()).unwrap();
         let [own, middling] = [facts.planned(&parts), middling].map(|facts| {
             let problem =
                 Problem { placed, facts: &facts, stats: &built.stats, log_n: LOG_N, n_encryptions: 1 };

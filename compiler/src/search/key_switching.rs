@@ -184,9 +184,7 @@ pub(super) fn schedule(
             break;
         }
     }
-    let mut cheapest: Option<(Candidate, f64)> = None;
-    for (found, way, _) in best {
-        let segmented = |found| problem.segmented(found, target, request.segmentation, prices);
+    let choices = best.into_par_iter().flat_map_iter(|(found, way, _)| {
         let mut choices = Vec::new();
         if request.headroom.is_none() {
             choices.push((problem.with_spare_bits(found.clone(), target, way), 1.0));
@@ -195,16 +193,19 @@ pub(super) fn schedule(
         if choices.iter().all(|(wider, _)| wider.params != found.params) {
             choices.push((found, SCARCITY_PREMIUM));
         }
-        for (found, premium) in choices {
-            let Some((found, price)) = segmented(found) else { continue };
-            let smaller = problem.rebalanced(&found, target, way, request.segmentation, prices)?;
-            for (found, price) in [Some((found, price)), smaller].into_iter().flatten() {
-                if cheapest.as_ref().is_none_or(|(_, least)| price * premium < *least) {
-                    cheapest = Some((found, price * premium));
-                }
-            }
-        }
-    }
+        choices.into_iter().map(move |(found, premium)| (found, way, premium))
+    });
+    let segmented = |(found, way, premium): (Candidate, Way<'_>, f64)| {
+        let Some((found, price)) = problem.segmented(found, target, request.segmentation, prices) else {
+            return Ok(None);
+        };
+        let smaller = problem.rebalanced(&found, target, way, request.segmentation, prices)?;
+        let cheaper = smaller.into_iter().fold((found, price), |a, b| if b.1 < a.1 { b } else { a });
+        Ok(Some((cheaper.0, cheaper.1 * premium)))
+    };
+    let all: Result<Vec<_>, ScheduleError> =
+        choices.collect::<Vec<_>>().into_par_iter().map(segmented).collect();
+    let cheapest = all?.into_iter().flatten().reduce(|a, b| if b.1 < a.1 { b } else { a });
     let (best, _) = cheapest.ok_or(ScheduleError::DoesNotFit {
         log_n: problem.log_n,
         levels: problem.positions().n_levels(),

@@ -43,33 +43,15 @@ pub(super) struct Choice {
 }
 
 impl Menus {
-    pub(super) fn new(placed: &Placed) -> Self {
-        // The blocks of a network repeat, so that most maps have the diagonals of another one.
-        let mut kinds: Vec<Kind<'_>> = Vec::new();
-        let mut of_map = Vec::new();
-        for (_, map) in placed.maps() {
-            let own = Kind { map, is_shared: map.diagonals.is_shared(), n_maps: 1 };
-            match kinds.iter().position(|kind| kind.has_steps_of(&own)) {
-                Some(kind) => {
-                    kinds[kind].n_maps += 1;
-                    of_map.push(kind);
-                }
-                None => {
-                    of_map.push(kinds.len());
-                    kinds.push(own);
-                }
-            }
-        }
-        // Counting is most of the work, and maps do not depend on each other.
-        let maps: Vec<&PlacedMap> = kinds.iter().map(|kind| kind.map).collect();
-        let ways: Vec<Ways<'_>> = maps.par_iter().map(|map| Ways::new(&map.diagonals)).collect();
-        let mut plans: Vec<Vec<Plan>> = ways.iter().map(|ways| ways.menu(&BTreeSet::new())).collect();
-        let often = often(&kinds, &plans);
-        for ((map, ways), own) in maps.iter().zip(&ways).zip(&mut plans) {
+    pub(super) fn new(placed: &Placed, maps: &Kinds<'_>) -> Self {
+        let Kinds { kinds, of_map } = maps;
+        let mut plans: Vec<Vec<Plan>> = kinds.iter().map(|kind| kind.ways.menu(&BTreeSet::new())).collect();
+        let often = often(kinds, &plans);
+        kinds.par_iter().zip(&mut plans).for_each(|(kind, own)| {
             for known in &often {
-                sharing(map, ways, own, known);
+                sharing(kind, own, known);
             }
-        }
+        });
         let mut rotations: BTreeMap<Rotation, usize> = BTreeMap::new();
         let mut by_keys: BTreeMap<Vec<Vec<usize>>, usize> = BTreeMap::new();
         let choices = kinds.iter().zip(plans).map(|(kind, plans)| {
@@ -81,7 +63,7 @@ impl Menus {
         });
         let choices: Vec<(Arc<[Choice]>, usize)> = choices.collect();
         let menus = placed.maps().zip(of_map).map(|((id, map), of)| {
-            let (choices, kind) = &choices[of];
+            let (choices, kind) = &choices[*of];
             // A level is a rung of the chain.
             let level = Level(placed.timed.time(id).working.0);
             let is_paired = map.diagonals.pairing() != Pairing::None;
@@ -91,18 +73,48 @@ impl Menus {
     }
 }
 
+/// The maps of a circuit by what their plans may be.
+pub(super) struct Kinds<'a> {
+    kinds: Vec<Kind<'a>>,
+    /// The kind of every map.
+    of_map: Vec<usize>,
+}
+
 /// Maps whose plans have the same steps.
 struct Kind<'a> {
     /// The first of them.
     map: &'a PlacedMap,
-    /// Whether it shares plaintexts. How often one serves depends on weights, so such a map is like no other.
-    is_shared: bool,
+    ways: Ways<'a>,
     n_maps: usize,
 }
 
-impl Kind<'_> {
-    fn has_steps_of(&self, other: &Self) -> bool {
-        !self.is_shared && !other.is_shared && self.map.diagonals.is_like(&other.map.diagonals)
+impl<'a> Kinds<'a> {
+    pub(super) fn new(placed: &'a Placed) -> Self {
+        // The blocks of a network repeat, so that most maps have the diagonals of another one. Where plaintexts are shared, how
+        // often one serves depends on weights, so such a map is like no other.
+        let mut first: Vec<(&PlacedMap, bool)> = Vec::new();
+        let mut of_map = Vec::new();
+        for (_, map) in placed.maps() {
+            let is_shared = map.diagonals.is_shared();
+            let is_like = |(other, other_is_shared): &(&PlacedMap, bool)| {
+                !is_shared && !other_is_shared && map.diagonals.is_like(&other.diagonals)
+            };
+            of_map.push(first.iter().position(is_like).unwrap_or(first.len()));
+            if of_map.last() == Some(&first.len()) {
+                first.push((map, is_shared));
+            }
+        }
+        // Counting is most of the work, and maps do not depend on each other.
+        let kind = |(index, (map, _)): (usize, &(&'a PlacedMap, bool))| {
+            let n_maps = of_map.iter().filter(|of| **of == index).count();
+            Kind { map, ways: Ways::new(&map.diagonals), n_maps }
+        };
+        Self { kinds: first.par_iter().enumerate().map(kind).collect(), of_map }
+    }
+
+    /// The ways to evaluate every map.
+    pub(super) fn ways(&self) -> impl Iterator<Item = &Ways<'a>> {
+        self.of_map.iter().map(|&kind| &self.kinds[kind].ways)
     }
 }
 
@@ -124,13 +136,13 @@ fn often(kinds: &[Kind<'_>], plans: &[Vec<Plan>]) -> Vec<BTreeSet<Rotation>> {
 }
 
 /// Adds the plans of a map that need fewer keys besides those known than all that it has.
-fn sharing(map: &PlacedMap, ways: &Ways<'_>, plans: &mut Vec<Plan>, known: &BTreeSet<Rotation>) {
+fn sharing(kind: &Kind<'_>, plans: &mut Vec<Plan>, known: &BTreeSet<Rotation>) {
     let n_new = |plan: &Plan| {
-        plan.rotations(&map.diagonals).iter().filter(|rotation| !known.contains(rotation)).count()
+        plan.rotations(&kind.map.diagonals).iter().filter(|rotation| !known.contains(rotation)).count()
     };
     let least = plans.iter().map(n_new).min().unwrap_or(0);
     if least > 0 {
-        plans.extend(ways.menu(known).into_iter().filter(|plan| n_new(plan) < least));
+        plans.extend(kind.ways.menu(known).into_iter().filter(|plan| n_new(plan) < least));
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use fhe_bytecode::params::security_cap;
 use fhe_bytecode::{Layout, Packing};
+use rayon::prelude::*;
 
 use super::facts::PlanFacts;
 use super::given::ParamsChoice;
 use super::key_budget;
 use super::key_switching::{self, Prices, Request, ScheduleError};
 use super::like;
-use super::menu::Menus;
+use super::menu::{Kinds, Menus};
 use crate::cluster::{Clustering, distinct_plaintexts};
 use crate::emit::{self, Labels};
 use crate::layout::{self, Placed, PlacedTerm};
@@ -44,13 +45,20 @@ impl Front<'_> {
             LayoutChoice::Hw => self.build(Packing::Hw, labels),
             LayoutChoice::Packed => self.build(Packing::Packed, labels),
             LayoutChoice::Auto => {
-                let packed = self.build(Packing::Packed, labels.clone());
                 // One ciphertext per channel only pays where channels are few.
                 let n_channels = self.timed.circuit().values.iter().map(|v| v.shape.c).max().unwrap_or(0);
-                if packed.is_ok() && n_channels > AUTO_HW_CHANNELS {
-                    return packed;
-                }
-                match (packed, self.build(Packing::Hw, labels)) {
+                let (packed, hw) = if n_channels > AUTO_HW_CHANNELS {
+                    match self.build(Packing::Packed, labels.clone()) {
+                        Ok(packed) => return Ok(packed),
+                        packed => (packed, self.build(Packing::Hw, labels)),
+                    }
+                } else {
+                    rayon::join(
+                        || self.build(Packing::Packed, labels.clone()),
+                        || self.build(Packing::Hw, labels.clone()),
+                    )
+                };
+                match (packed, hw) {
                     (Ok(a), Ok(b)) => Ok(if b.seconds() < a.seconds() { b } else { a }),
                     (Ok(a), Err(_)) => Ok(a),
                     (Err(_), Ok(b)) => Ok(b),
@@ -130,20 +138,21 @@ impl Front<'_> {
     /// wanted one down to the least.
     fn most_precise(self, problem: Problem<'_>, prices: Prices<'_>) -> Result<Schedule, ScheduleError> {
         let (least, wanted) = (*self.options.precision.start(), *self.options.precision.end());
-        let mut found: Vec<Schedule> = Vec::new();
-        let mut precision = wanted;
-        loop {
+        let lower = |precision: &f64| (*precision > least).then(|| (precision - 1.0).max(least));
+        let precisions: Vec<f64> = std::iter::successors(Some(wanted), lower).collect();
+        let schedule = |&precision: &f64| {
             let BuildOptions { headroom, towers, segmentation, insecure, .. } = *self.options;
             let request = Request { precision, headroom, towers, segmentation, insecure };
-            match key_switching::schedule(problem, request, prices) {
+            key_switching::schedule(problem, request, prices)
+        };
+        let mut found: Vec<Schedule> = Vec::new();
+        let tried: Vec<Result<Schedule, ScheduleError>> = precisions.par_iter().map(schedule).collect();
+        for (precision, tried) in precisions.into_iter().zip(tried) {
+            match tried {
                 Ok(schedule) => found.push(schedule),
                 Err(ScheduleError::DoesNotFit { .. }) if precision > least || !found.is_empty() => {}
                 Err(error) => return Err(error),
             }
-            if precision <= least {
-                break;
-            }
-            precision = (precision - 1.0).max(least);
         }
         let cheapest = found.iter().map(|s| s.seconds).fold(f64::INFINITY, f64::min);
         let affordable = |s: &Schedule| s.seconds <= cheapest * PRECISION_PREMIUM;
@@ -159,8 +168,9 @@ impl Front<'_> {
         let placed = self.placed(timed, layouts)?;
         placed.judge()?;
         let mut plan_facts = PlanFacts::new(&placed);
-        let mut facts = plan_facts.middling(log_n, &options.costs)?;
-        let menus = Menus::new(&placed);
+        let kinds = Kinds::new(&placed);
+        let mut facts = plan_facts.middling(&kinds, log_n, &options.costs)?;
+        let menus = Menus::new(&placed, &kinds);
         let prices = Prices { costs: &options.costs, menus: &menus };
         for repeat in 0.. {
             let n_encryptions = options.n_encryptions;

@@ -266,7 +266,15 @@ impl<'a> Walk<'a> {
                 if seconds >= best.0 {
                     continue;
                 }
-                let n_new = choice.keys.iter().filter(|&&key| !self.has_key[key]).count();
+                // Nor one that needs more keys than it could pay for.
+                let most = ((best.0 - seconds) / (self.key_byte * key_bytes)) as usize;
+                let mut n_new = 0;
+                for &key in choice.keys.iter() {
+                    n_new += usize::from(!self.has_key[key]);
+                    if n_new > most.saturating_add(1) {
+                        break;
+                    }
+                }
                 let price = seconds + self.key_byte * key_bytes * n_new as f64;
                 if price < best.0 {
                     best = (price, index, seconds, n_new);

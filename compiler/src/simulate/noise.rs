@@ -9,8 +9,9 @@ use std::sync::Arc;
 use fhe_bytecode::check::Fact;
 use fhe_bytecode::clear::{ClearProgram, Event, Hook, InputError};
 use fhe_bytecode::noise::{LinearNoise, Noise, NoiseModel, OperandNoise, Row};
-use fhe_bytecode::{CheckedProgram, CtId, Kind, LayoutId, LinearMap, MapId, Pairing, Scale};
+use fhe_bytecode::{CheckedProgram, CtId, Kind, LayoutId, MapId, Pairing, Scale};
 use fhec_ir::spec::Uniform;
+use rayon::prelude::*;
 
 use super::normal;
 
@@ -38,10 +39,17 @@ impl InstructionNoise {
     /// When a sample does not fit the program.
     pub fn new(clear: &ClearProgram<'_>, samples: &[Vec<f64>]) -> Result<Self, InputError> {
         let program = clear.program();
-        let mut sizes = MeanSquares::new(program, samples.len());
-        samples.iter().try_for_each(|sample| clear.run(sample, &mut sizes).map(|_| ()))?;
+        let sizes = MeanSquares::of(clear, samples)?;
         let model = NoiseModel::new(program.params());
-        let maps: Vec<LinearNoise> = program.spec().maps.iter().zip(0..).map(of_map(program)).collect();
+        let n_maps = program.spec().maps.len() as u32;
+        let maps: Vec<LinearNoise> = (0..n_maps).into_par_iter().map(of_map(program)).collect();
+        // What numbers are computed from does not depend on noise, so maps need not wait for each other.
+        let mut rows: BTreeMap<usize, Vec<Vec<Row>>> = (sizes.read_by_maps.par_iter())
+            .map(|(&index, (map, read))| {
+                let squares: Vec<&[f64]> = read.iter().map(|source| sizes.numbers(*source)).collect();
+                (index, clear.rows(*map, &squares))
+            })
+            .collect();
         // Each of several inputs may be encrypted by itself.
         let n_encryptions = program.spec().input.ports.len().max(1);
         // What is in the registers while the instructions are replayed.
@@ -67,9 +75,9 @@ impl InstructionNoise {
                 Kind::Product => Noise::complex(own.key_switch(fact.level)),
                 Kind::Rescale => Noise::complex(model.rescale_from(step.level())),
                 Kind::Map(map) => {
-                    let squares: Vec<&[f64]> = sources.iter().map(|s| sizes.numbers(s.index)).collect();
                     let variances: Vec<&[f64]> = sources.iter().map(|s| &s.imaginary[..]).collect();
-                    let (rows, moved) = (clear.rows(map, &squares), clear.carried(map, &variances));
+                    let rows = rows.remove(&index).expect("every map has read something");
+                    let moved = clear.carried(map, &variances);
                     let mapped = Mapped { noise: &maps[map.index()], fact, sources: &sources, rows, moved };
                     let deviations = mapped.deviations(own, &mut imaginary);
                     by_slot = layout.scatter(&deviations);
@@ -161,9 +169,9 @@ fn carried(kind: Kind, sources: &[Held], sizes: &MeanSquares<'_>, index: usize) 
 }
 
 /// The noise of a map under its plan.
-fn of_map(program: &CheckedProgram) -> impl Fn((&LinearMap, u32)) -> LinearNoise {
-    |(map, id)| {
-        let checked = program.map(MapId(id));
+fn of_map(program: &CheckedProgram) -> impl Fn(u32) -> LinearNoise + Sync {
+    |id| {
+        let (map, checked) = (&program.spec().maps[id as usize], program.map(MapId(id)));
         LinearNoise::new(&checked.diagonals, &checked.plan, program.layout(map.output))
     }
 }
@@ -225,18 +233,21 @@ impl Mapped<'_> {
 }
 
 /// Records the mean square of every result over all samples, and of every number of what is multiplied.
+#[derive(Clone)]
 struct MeanSquares<'a> {
     program: &'a CheckedProgram,
     means: BTreeMap<usize, f64>,
     /// Layout and numbers of the results that are multiplied, or are products with constants.
     numbers: BTreeMap<usize, (LayoutId, Vec<f64>)>,
+    /// The instructions whose results maps read, by the instruction of the map.
+    read_by_maps: BTreeMap<usize, (MapId, Vec<usize>)>,
     n_samples: usize,
 }
 
 impl<'a> MeanSquares<'a> {
     fn new(program: &'a CheckedProgram, n_samples: usize) -> Self {
         let mut held: BTreeMap<CtId, usize> = BTreeMap::new();
-        let mut numbers = BTreeMap::new();
+        let (mut numbers, mut read_by_maps) = (BTreeMap::new(), BTreeMap::new());
         let zeros = |id: LayoutId| {
             let layout = program.layout(id);
             (id, vec![0.0; layout.shape().len() * layout.members()])
@@ -248,12 +259,37 @@ impl<'a> MeanSquares<'a> {
                     numbers.entry(held[&range.first]).or_insert_with(|| zeros(fact.layout));
                 }
             }
+            if let Kind::Map(map) = kind {
+                let read = op.sources().iter().map(|range| held[&range.first]).collect();
+                read_by_maps.insert(step.index, (map, read));
+            }
             if let (Kind::PlainProduct(_), Some(fact)) = (kind, step.result) {
                 numbers.entry(step.index).or_insert_with(|| zeros(fact.layout));
             }
             held.extend(op.dst().into_iter().flat_map(|dst| dst.iter()).map(|ct| (ct, step.index)));
         }
-        Self { program, means: BTreeMap::new(), numbers, n_samples }
+        Self { program, means: BTreeMap::new(), numbers, read_by_maps, n_samples }
+    }
+
+    /// Those of a program on some samples, which are added up in their order.
+    fn of(clear: &ClearProgram<'a>, samples: &[Vec<f64>]) -> Result<Self, InputError> {
+        let nothing = Self::new(clear.program(), samples.len());
+        let of_sample = |sample: &Vec<f64>| {
+            let mut own = nothing.clone();
+            clear.run(sample, &mut own).map(|_| own)
+        };
+        let all: Vec<Self> = samples.par_iter().map(of_sample).collect::<Result<_, _>>()?;
+        Ok(all.into_iter().reduce(Self::plus).unwrap_or(nothing))
+    }
+
+    fn plus(mut self, other: Self) -> Self {
+        for (index, mean) in other.means {
+            *self.means.entry(index).or_default() += mean;
+        }
+        for ((_, sums), (_, own)) in self.numbers.values_mut().zip(other.numbers.into_values()) {
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+        self
     }
 
     fn numbers(&self, index: usize) -> &[f64] {

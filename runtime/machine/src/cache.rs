@@ -64,7 +64,21 @@ fn affordable(bytes: u64, wanted: usize, budget: u64) -> usize {
     budget.checked_div(bytes).map_or(wanted, |n| wanted.min(n as usize))
 }
 
+/// The share of the work of encoding that plaintexts take of which nothing is kept.
+pub(crate) fn encoded_anew(demands: &[Demand], shares: &[Share]) -> f64 {
+    // Coefficients are as many as there are slots to encode.
+    let work = |n: usize, demand: &Demand| n as f64 * demand.coeff_bytes as f64;
+    let all: f64 = demands.iter().map(|demand| work(demand.n_plaintexts, demand)).sum();
+    let kept = shares.iter().zip(demands).map(|(share, demand)| work(share.n_kept(), demand));
+    if all > 0.0 { 1.0 - kept.sum::<f64>() / all } else { 0.0 }
+}
+
 impl Share {
+    /// Plaintexts of which something is kept.
+    fn n_kept(&self) -> usize {
+        self.n_residues + self.n_coeffs
+    }
+
     /// Bytes it takes at most once everything is encoded.
     pub(crate) fn bytes(&self, demand: &Demand) -> u64 {
         self.n_residues as u64 * demand.residue_bytes + self.n_coeffs as u64 * demand.coeff_bytes
@@ -102,8 +116,7 @@ pub(crate) struct PlaintextSet {
 impl PlaintextSet {
     /// An empty set over `basis`.
     pub(crate) fn new(share: Share, basis: Basis) -> Self {
-        let n_kept = share.n_residues + share.n_coeffs;
-        Self { share, basis, kept: (0..n_kept).map(|_| OnceLock::new()).collect() }
+        Self { share, basis, kept: (0..share.n_kept()).map(|_| OnceLock::new()).collect() }
     }
 
     /// Plaintext `index`; `encode` is asked if it is not at hand. Threads that ask at the same time may all encode,
@@ -144,6 +157,16 @@ mod tests {
 
     fn demand(n_plaintexts: usize, n_uses: usize) -> Demand {
         Demand { n_plaintexts, n_uses, coeff_bytes: 10, residue_bytes: 100 }
+    }
+
+    #[test]
+    fn what_is_not_kept_is_encoded_anew() {
+        let demands = [demand(5, 5), demand(15, 15)];
+        let anew = |budget: u64, n: usize| encoded_anew(&demands, &share_budget(&demands, budget, n));
+        assert_eq!([anew(1000, 1), anew(0, 2), anew(1_000_000, 2)], [1.0, 1.0, 0.0]);
+        let half = share_budget(&demands, 10 * demands[0].coeff_bytes, 2);
+        assert_eq!(encoded_anew(&demands, &half), 0.5);
+        assert_eq!(encoded_anew(&[], &[]), 0.0);
     }
 
     fn check(demands: &[Demand], budget: u64, n_evaluations: usize, expected: &[(usize, usize)]) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use fhe_bytecode::{CheckedProgram, Level, Memory};
 use fhe_ckks::{Context, key_request};
 
-use super::cache::{Meter, PlaintextSet, Share, share_budget};
+use super::cache::{Meter, PlaintextSet, Share, encoded_anew, share_budget};
 use super::error::VmError;
 use super::prepare::{Step, prepare, spare_memory};
 
@@ -34,6 +34,7 @@ pub struct Model {
     pub(crate) meter: Meter,
     working_bytes: u64,
     plaintext_bytes: u64,
+    encoded_anew: f64,
 }
 
 impl Model {
@@ -63,12 +64,23 @@ impl Model {
         let demands: Vec<_> = steps.iter().map(|step| step.demand(&context)).collect();
         let shares = share_budget(&demands, budget, n_evaluations);
         let plaintext_bytes = shares.iter().zip(&demands).map(|(share, demand)| share.bytes(demand)).sum();
+        let encoded_anew = encoded_anew(&demands, &shares);
         let sets =
             steps.iter().zip(shares).map(|(step, share)| plaintext_set(&context, step, share)).collect();
         let meter = Meter::default();
         let levels = program.steps().map(|step| step.level()).collect();
         let program = program.clone();
-        Ok(Self { program, context, steps, levels, sets, meter, working_bytes, plaintext_bytes })
+        Ok(Self {
+            program,
+            context,
+            steps,
+            levels,
+            sets,
+            meter,
+            working_bytes,
+            plaintext_bytes,
+            encoded_anew,
+        })
     }
 
     /// The program.
@@ -89,6 +101,11 @@ impl Model {
     /// Bytes of plaintexts at most, once all that are kept are encoded, for all clients together.
     pub fn plaintext_bytes(&self) -> u64 {
         self.plaintext_bytes
+    }
+
+    /// The share of all encodings that are made again in every evaluation after the first, because nothing is kept of them.
+    pub fn encoded_anew(&self) -> f64 {
+        self.encoded_anew
     }
 
     /// Bytes of plaintexts that are kept now.

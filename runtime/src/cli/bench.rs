@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, Table};
 use fhe_bytecode::{CheckedProgram, Memory};
 use fhe_host::memory::{peak_rss_bytes, processor_seconds};
 use fhe_host::show_bytes;
-use fhe_machine::{Options, Profile, VmError};
+use fhe_machine::{Model, Options, Profile, VmError};
 use fhe_secret::SeedSource;
 
 use super::args::{Bench, TextFormat};
@@ -31,7 +31,7 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     let trial = Trial::new(&program.checked, Options { memory, n_evaluations }, &mut seeds)?;
     note_memory(trial.session(), quiet);
     let (mut seconds, mut first_seconds, mut max_abs_error) = (Vec::new(), None, 0f64);
-    let (mut layers, mut core_seconds) = (Vec::new(), Vec::new());
+    let (mut layers, mut core_seconds, mut predicted) = (Vec::new(), Vec::new(), Vec::new());
     let bound = program.checked.spec().prediction.max_abs_error;
     let (mut is_judged, mut deviation) = (true, None);
     for run in 0..n_evaluations {
@@ -50,6 +50,7 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
         if run >= args.warmup as usize {
             seconds.push(outcome.eval_seconds);
             core_seconds.extend(spent);
+            predicted.push(predicted_core_seconds(trial.session().model(), run == 0, batch));
         }
         if run + 1 == n_evaluations {
             report_profile(&args.run, &outcome.profile)?;
@@ -64,6 +65,7 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
         "batch": batch,
         "first_seconds": first_seconds,
         "median_core_seconds": (!core_seconds.is_empty()).then(|| median(&core_seconds)),
+        "predicted_core_seconds": median(&predicted),
         "keygen_seconds": trial.keygen_seconds,
         "peak_rss_bytes": peak_rss_bytes(),
         "threads": rayon::current_num_threads(),
@@ -83,13 +85,19 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     match args.format {
         TextFormat::Json => print(&pretty(&report)),
         TextFormat::Text => print(&format!(
-            "{}\nmedian of {} run(s){}: {:.3} s on {} thread(s), first {:.3} s\npeak memory: {}\nlargest error: {max_abs_error:.2e} (predicted at most {bound:.2e})",
+            "{}\nmedian of {} run(s){}: {:.3} s on {} thread(s), first {:.3} s\nprocessor time of an image: {} ({:.3} s predicted, encodings included)\npeak memory: {}\nlargest error: {max_abs_error:.2e} (predicted at most {bound:.2e})",
             LayerTime::table(&layers),
             seconds.len(),
             if batch > 1 { format!(", an image of {batch} at once") } else { String::new() },
             median(&seconds),
             rayon::current_num_threads(),
             first_seconds.unwrap_or_default(),
+            if core_seconds.is_empty() {
+                "unknown".to_owned()
+            } else {
+                format!("{:.3} s", median(&core_seconds))
+            },
+            median(&predicted),
             peak_rss_bytes().map_or("unknown".to_owned(), show_bytes),
         )),
     }?;
@@ -103,6 +111,14 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
             cause,
         }),
     }
+}
+
+/// Seconds of one core that an image of a batch is expected to take: the first evaluation encodes all plaintexts, later ones those
+/// that are not kept, and those of a batch share them.
+fn predicted_core_seconds(model: &Model, is_first: bool, batch: usize) -> f64 {
+    let prediction = &model.program().spec().prediction;
+    let encoded = if is_first { 1.0 } else { model.encoded_anew() };
+    prediction.seconds + encoded * prediction.encode_seconds / batch as f64
 }
 
 /// Refuses a batch that the memory does not hold.

@@ -1,11 +1,13 @@
 //! Convolution, dense layer and pooling.
 //!
-//! Convolution gathers the window of every output position into one row (im2col) and multiplies by the weights with a
-//! blocked dot product, so that small late images are as fast as large early ones.
+//! Convolution gathers the windows of some output positions (im2col), what a tap reads at all of them side by side, and
+//! multiplies by the weights at several positions at once.
+
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::{Conv2d, Divisor, Pool, Shape, Tensor, Value};
 
-/// Positions gathered at a time; bounds the scratch memory.
+/// Positions gathered at a time, a multiple of all vectors; bounds the scratch memory.
 const TILE: usize = 64;
 
 pub(super) fn conv2d(
@@ -24,16 +26,19 @@ pub(super) fn conv2d(
     for group in 0..conv.groups {
         let rows = &weight[group * out_per_group * taps..(group + 1) * out_per_group * taps];
         for first in (0..shape.area()).step_by(TILE) {
-            let count = TILE.min(shape.area() - first);
-            for i in 0..count {
-                let position = [(first + i) / shape.w, (first + i) % shape.w];
-                let window = &mut windows[i * taps..(i + 1) * taps];
-                gather_window(conv, x, group * per_group, [per_group, kh, kw], position, window);
-            }
+            let positions = first..shape.area().min(first + TILE);
+            gather_windows(
+                conv,
+                x,
+                group * per_group,
+                [per_group, kh, kw],
+                (&positions, shape.w),
+                &mut windows,
+            );
             let base = group * out_per_group * shape.area() + first;
-            multiply(rows, &windows[..count * taps], taps, |o, i, sum| {
-                result[base + o * shape.area() + i] += sum
-            });
+            let result = &mut result[base..];
+            let channels = Channels { rows, taps, windows: &windows, n: positions.len(), result };
+            Arch::new().dispatch(Convolve { channels, area: shape.area() });
         }
     }
     result
@@ -85,28 +90,111 @@ fn window_range(o: usize, stride: usize, pad: usize, kernel: usize, extent: usiz
     start..end.max(start)
 }
 
-/// Copies the operand under one window, zero where it lies outside.
-fn gather_window(
+/// Copies the operand under the windows of some positions, zero where they lie outside: for every tap the numbers of all
+/// positions side by side.
+fn gather_windows(
     conv: &Conv2d,
     x: &Value,
     first_channel: usize,
     [channels, kh, kw]: [usize; 3],
-    [oy, ox]: [usize; 2],
-    window: &mut [f64],
+    (positions, width): (&std::ops::Range<usize>, usize),
+    windows: &mut [f64],
 ) {
-    let mut taps = window.iter_mut();
+    let mut taps = windows.chunks_exact_mut(TILE);
     for c in first_channel..first_channel + channels {
         for ky in 0..kh {
-            let y = (oy * conv.stride[0] + ky * conv.dilation[0]).wrapping_sub(conv.pads.top);
             for kx in 0..kw {
-                let column = (ox * conv.stride[1] + kx * conv.dilation[1]).wrapping_sub(conv.pads.left);
-                let tap = taps.next().expect("the window has one tap per channel and kernel cell");
-                *tap = if y < x.shape.h && column < x.shape.w {
-                    x.data[(c * x.shape.h + y) * x.shape.w + column]
-                } else {
-                    0.0
-                };
+                let tap = taps.next().expect("there is a row for every channel and kernel cell");
+                let mut at = positions.start;
+                // One row of the result at a time.
+                while at < positions.end {
+                    let (oy, ox) = (at / width, at % width);
+                    let end = positions.end.min((oy + 1) * width);
+                    let own = &mut tap[at - positions.start..end - positions.start];
+                    at = end;
+                    let y = (oy * conv.stride[0] + ky * conv.dilation[0]).wrapping_sub(conv.pads.top);
+                    if y >= x.shape.h {
+                        own.fill(0.0);
+                        continue;
+                    }
+                    let row = &x.data[(c * x.shape.h + y) * x.shape.w..][..x.shape.w];
+                    for (own, ox) in own.iter_mut().zip(ox..) {
+                        let column =
+                            (ox * conv.stride[1] + kx * conv.dilation[1]).wrapping_sub(conv.pads.left);
+                        *own = row.get(column).copied().unwrap_or(0.0);
+                    }
+                }
             }
+        }
+    }
+}
+
+/// Lanes of a dot product, which are added up at its end.
+const LANES: usize = 4;
+
+/// Output channels at some positions.
+struct Channels<'a> {
+    /// Their weights, one row after the other.
+    rows: &'a [f64],
+    taps: usize,
+    /// What they read.
+    windows: &'a [f64],
+    /// Positions.
+    n: usize,
+    result: &'a mut [f64],
+}
+
+/// Adds the dot products of every channel and position; channels of the result are an area apart. Numbers have the same bits
+/// whatever vectors the CPU has: what a position adds up does not depend on its neighbors.
+struct Convolve<'a> {
+    channels: Channels<'a>,
+    area: usize,
+}
+
+impl WithSimd for Convolve<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { channels: Channels { rows, taps, windows, n, result }, area } = self;
+        let whole = taps - taps % LANES;
+        let mut sums = [0.0; TILE];
+        for (o, row) in rows.chunks_exact(taps.max(1)).enumerate() {
+            let (windows, rest) = windows[..taps * TILE].split_at(whole * TILE);
+            for (block, sums) in sums[..n.next_multiple_of(2 * S::F64_LANES).min(TILE)]
+                .chunks_exact_mut(2 * S::F64_LANES)
+                .enumerate()
+            {
+                let first = block * 2 * S::F64_LANES;
+                let load = |tap: &[f64]| {
+                    let (vectors, _) = S::as_simd_f64s(&tap[first..first + 2 * S::F64_LANES]);
+                    [vectors[0], vectors[1]]
+                };
+                let zero = simd.splat_f64s(0.0);
+                let mut lanes = [[zero; 2]; LANES];
+                for (weights, taps) in row.chunks_exact(LANES).zip(windows.chunks_exact(LANES * TILE)) {
+                    for l in 0..LANES {
+                        let (weight, numbers) = (simd.splat_f64s(weights[l]), load(&taps[l * TILE..]));
+                        for v in 0..2 {
+                            lanes[l][v] = simd.add_f64s(lanes[l][v], simd.mul_f64s(weight, numbers[v]));
+                        }
+                    }
+                }
+                let mut total = [zero; 2];
+                for lane in lanes {
+                    (0..2).for_each(|v| total[v] = simd.add_f64s(total[v], lane[v]));
+                }
+                for (weight, tap) in row[whole..].iter().zip(rest.chunks_exact(TILE)) {
+                    let (weight, numbers) = (simd.splat_f64s(*weight), load(tap));
+                    (0..2).for_each(|v| {
+                        total[v] = simd.add_f64s(total[v], simd.mul_f64s(weight, numbers[v]));
+                    });
+                }
+                let (vectors, _) = S::as_mut_simd_f64s(sums);
+                vectors.copy_from_slice(&total);
+            }
+            let own = &mut result[o * area..][..n];
+            own.iter_mut().zip(&sums).for_each(|(own, sum)| *own += sum);
         }
     }
 }
@@ -137,7 +225,6 @@ fn multiply(a: &[f64], b: &[f64], n: usize, mut emit: impl FnMut(usize, usize, f
 
 /// Four dot products at once, each in lanes that the compiler can keep in vector registers.
 fn dot_2x2([a0, a1]: [&[f64]; 2], [b0, b1]: [&[f64]; 2]) -> [f64; 4] {
-    const LANES: usize = 4;
     let mut sums = [[0.0; LANES]; 4];
     let n = a0.len();
     let whole = n - n % LANES;

@@ -6,7 +6,7 @@ mod pool;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::schedule::{Chain, ChainError, Sizes};
 use crate::timed::Positions;
@@ -60,7 +60,7 @@ pub(super) struct Chains<'a> {
     known: Mutex<Known>,
 }
 
-type Known = HashMap<(Towers, Vec<u64>), Option<Chain>>;
+type Known = HashMap<(Towers, Vec<u64>), Option<Arc<Chain>>>;
 
 impl<'a> Chains<'a> {
     pub(super) fn new(positions: &'a Positions, log_n: u32) -> Self {
@@ -73,7 +73,7 @@ impl<'a> Chains<'a> {
     }
 
     /// The chain of these sizes; nothing where such towers make none.
-    pub(super) fn of(&self, towers: Towers, sizes: &Sizes) -> Result<Option<Chain>, ChainError> {
+    pub(super) fn of(&self, towers: Towers, sizes: &Sizes) -> Result<Option<Arc<Chain>>, ChainError> {
         let key = (towers, key(sizes));
         if let Some(found) = self.known().get(&key) {
             return Ok(found.clone());
@@ -82,6 +82,7 @@ impl<'a> Chains<'a> {
             Towers::PerLevel => Some(per_level::chain(self.positions, sizes, self.log_n)?),
             Towers::Pool { large_bits } => pool::chain(self.positions, sizes, self.log_n, large_bits)?,
         };
+        let found = found.map(Arc::new);
         self.known().insert(key, found.clone());
         Ok(found)
     }

@@ -64,51 +64,55 @@ fn least_bits(log_n: u32) -> f64 {
 /// The sets that come nearest, with their towers.
 fn moduli(wanted: &[f64], log_n: u32, large_bits: u32) -> Result<Option<Moduli>, ChainError> {
     let target = Target::new(wanted, f64::from(large_bits));
-    let mut best: Option<(Shape, f64)> = None;
+    let mut reach = Reach::default();
+    let mut best: (Option<Shape>, f64) = (None, f64::INFINITY);
     for shape in shapes(wanted, least_bits(log_n), f64::from(large_bits)) {
-        let limit = best.as_ref().map_or(f64::INFINITY, |(_, price)| *price);
-        if let Some(sets) = shape.sets(&target, limit) {
-            best = Some((shape, sets.price));
+        if let Some(price) = reach.cheapest(&shape, &target, best.1) {
+            best = (Some(shape), price);
         }
     }
-    let Some((Shape { small, n_large, .. }, _)) = best else { return Ok(None) };
-    let mut towers: Vec<u64> = Vec::with_capacity(small.len() + n_large);
-    for bits in &small {
-        let found = ntt_primes_near(bits.exp2(), log_n, 1, &towers)?;
-        towers.extend(found);
+    let Some(mut shape) = best.0 else { return Ok(None) };
+    let mut towers: Vec<u64> = Vec::with_capacity(shape.n_small + shape.n_large);
+    for size in &mut shape.sizes[..shape.n_small] {
+        let found = ntt_primes_near(size.exp2(), log_n, 1, &towers)?[0];
+        *size = (found as f64).log2();
+        towers.push(found);
     }
-    let actual: Vec<f64> = towers.iter().map(|&q| (q as f64).log2()).collect();
-    towers.extend(ntt_primes_below(large_bits, log_n, n_large, &towers)?);
-    let shape = Shape { small: actual, n_large, large: f64::from(large_bits) };
-    let Some(Sets { sets, .. }) = shape.sets(&target, f64::INFINITY) else { return Ok(None) };
+    towers.extend(ntt_primes_below(large_bits, log_n, shape.n_large, &towers)?);
+    if reach.cheapest(&shape, &target, f64::INFINITY).is_none() {
+        return Ok(None);
+    }
+    let sets = reach.sets();
     Ok(Some(Moduli::of_sets(towers, sets.iter().map(|set| set.indices(&shape)).collect())))
 }
 
 /// Pools whose towers together have the largest of the wanted sizes.
-fn shapes(wanted: &[f64], least: f64, large: f64) -> impl Iterator<Item = Shape> {
+fn shapes(wanted: &[f64], least: f64, large: f64) -> Vec<Shape> {
     let (last, top) = (wanted.first().copied().unwrap_or(0.0), wanted.last().copied().unwrap_or(0.0));
     let mut random = Sequence(0x9E37_79B9_7F4A_7C15);
-    (1..=MAX_SMALL).flat_map(move |n_small| {
+    let mut all = Vec::with_capacity(MAX_SMALL * TRIALS);
+    for n_small in 1..=MAX_SMALL {
         let trials = if n_small == 1 { 1 } else { TRIALS };
-        let tried: Vec<Shape> = (0..trials)
-            .filter_map(|_| {
-                let mut small: Vec<f64> = Vec::with_capacity(n_small);
-                small.extend((1..n_small).map(|_| least + random.fraction() * (large - least)));
-                // One of them alone is what stays to the end.
-                if let (Some(first), true) = (small.first_mut(), (least..large).contains(&last)) {
-                    *first = (last + random.fraction()).min(large);
-                }
-                let left = top - small.iter().sum::<f64>();
-                // The last one makes up the difference.
-                let n_large = ((left - least) / large).floor().max(0.0);
-                let last = left - n_large * large;
-                small.push(last);
-                small.sort_by(f64::total_cmp);
-                (last >= least && last <= large).then_some(Shape { small, n_large: n_large as usize, large })
-            })
-            .collect();
-        tried
-    })
+        for _ in 0..trials {
+            let mut sizes = [0.0; MAX_SMALL];
+            let tried = &mut sizes[..n_small - 1];
+            tried.iter_mut().for_each(|size| *size = least + random.fraction() * (large - least));
+            // One of them alone is what stays to the end.
+            if let (Some(first), true) = (tried.first_mut(), (least..large).contains(&last)) {
+                *first = (last + random.fraction()).min(large);
+            }
+            let left = top - tried.iter().sum::<f64>();
+            // The last one makes up the difference.
+            let n_large = floor((left - least) / large).max(0.0);
+            let last = left - n_large * large;
+            sizes[n_small - 1] = last;
+            sizes[..n_small].sort_by(f64::total_cmp);
+            if last >= least && last <= large {
+                all.push(Shape { sizes, n_small, n_large: n_large as usize, large });
+            }
+        }
+    }
+    all
 }
 
 /// Wanted sizes, and what they say of the price of every pool with large towers of one size.
@@ -156,8 +160,11 @@ impl Sequence {
 }
 
 /// The towers of a pool by their sizes in bits.
+#[derive(Clone, Copy)]
 struct Shape {
-    small: Vec<f64>,
+    /// Those of the small ones, then zeros.
+    sizes: [f64; MAX_SMALL],
+    n_small: usize,
     n_large: usize,
     large: f64,
 }
@@ -177,72 +184,59 @@ impl Set {
     }
 
     fn indices(self, shape: &Shape) -> Vec<TowerIdx> {
-        let n_small = shape.small.len();
+        let n_small = shape.n_small;
         let small = (0..n_small).filter(|i| self.small >> i & 1 == 1);
         small.chain(n_small..n_small + self.n_large).map(|i| TowerIdx(i as u16)).collect()
     }
 }
 
-/// The sets of all rungs.
-struct Sets {
-    sets: Vec<Set>,
-    price: f64,
-}
-
 /// A set of one rung with the cheapest way to it from the top.
+#[derive(Clone, Copy)]
 struct Reached {
     set: Set,
     price: f64,
-    /// The set of the rung above.
+    /// The set of the rung above, among all.
     from: usize,
 }
 
-impl Shape {
+/// The sets that rungs may have from the top down, in memory that serves one pool after the other.
+#[derive(Default)]
+struct Reach {
     /// Bits of every choice of small towers.
-    fn choices(&self) -> Vec<f64> {
-        let mut all = Vec::with_capacity(1 << self.small.len());
-        all.push(0.0);
-        for bits in &self.small {
-            (0..all.len()).for_each(|others| all.push(all[others] + bits));
-        }
-        all
-    }
+    choices: Vec<f64>,
+    /// Of all rungs, one after the other.
+    all: Vec<Reached>,
+    /// The cheapest of the lowest rung.
+    cheapest: usize,
+}
 
-    /// The sets that a rung may have, of these choices.
-    fn near(&self, wanted: f64, choices: &[f64]) -> impl Iterator<Item = Set> {
-        (0..).zip(choices).filter_map(move |(small, bits): (u32, _)| {
-            let n_large = ((wanted - bits - EXACT_BITS) / self.large).ceil().max(0.0);
-            let off = bits + n_large * self.large - wanted;
-            let set = Set { small, n_large: n_large as usize, off };
-            (off <= MAX_OFF_BITS && set.n_large <= self.n_large && set.n_towers() > 0).then_some(set)
-        })
-    }
-
-    /// The cheapest sets, from the top down: every one pays for its towers and for the scale that weights lose on the way.
-    /// Nothing if they are not cheaper than the limit.
-    fn sets(&self, target: &Target<'_>, limit: f64) -> Option<Sets> {
+impl Reach {
+    /// Finds the cheapest sets, from the top down: every one pays for its towers and for the scale that weights lose on the
+    /// way. Nothing if they are not cheaper than the limit.
+    fn cheapest(&mut self, shape: &Shape, target: &Target<'_>, limit: f64) -> Option<f64> {
         let Target { wanted, unit, rest } = target;
         let least = |rung: usize, set: Set, price: f64| {
             price + (rest[rung] + unit * least_rounding(rung, set.off)) * BELOW
         };
         let top = Set {
-            small: (1 << self.small.len()) - 1,
-            n_large: self.n_large,
-            off: self.bits() - wanted.last()?,
+            small: (1 << shape.n_small) - 1,
+            n_large: shape.n_large,
+            off: shape.bits() - wanted.last()?,
         };
         let price = work(top.n_towers() as f64);
         if wanted.len() > 1 && least(wanted.len() - 1, top, price) >= limit {
             return None;
         }
-        let mut rungs: Vec<Vec<Reached>> = Vec::with_capacity(wanted.len());
-        rungs.push(vec![Reached { set: top, price, from: 0 }]);
-        let choices = self.choices();
+        let Self { choices, all, cheapest } = self;
+        all.clear();
+        all.push(Reached { set: top, price, from: 0 });
+        shape.write_choices(choices);
+        let mut above = 0..1;
         for (rung, pair) in wanted.windows(2).enumerate().rev() {
-            let above = rungs.last().expect("the top is there");
-            let of_set = |set: Set| {
+            for set in shape.near(pair[0], choices) {
                 let own = work(set.n_towers() as f64);
                 let mut best: (Option<usize>, f64) = (None, limit);
-                for (i, from) in above.iter().enumerate() {
+                for (i, from) in above.clone().zip(&all[above.clone()]) {
                     let lost = set.off - from.set.off;
                     // A step of less than a bit would be none; what costs too much already needs no power.
                     if from.price < best.1 && pair[1] - pair[0] - lost >= 1.0 {
@@ -252,30 +246,67 @@ impl Shape {
                         }
                     }
                 }
-                let (from, price) = (best.0?, best.1 + own);
-                (least(rung, set, price) < limit).then_some(Reached { set, price, from })
-            };
-            let mut reached: Vec<Reached> = Vec::with_capacity(choices.len());
-            reached.extend(self.near(pair[0], &choices).filter_map(of_set));
-            if reached.is_empty() {
+                let (Some(from), price) = (best.0, best.1 + own) else { continue };
+                if least(rung, set, price) < limit {
+                    all.push(Reached { set, price, from });
+                }
+            }
+            above = above.end..all.len();
+            if above.is_empty() {
                 return None;
             }
-            rungs.push(reached);
         }
-        let last = rungs.last()?;
-        let mut at = (0..last.len()).min_by(|&a, &b| last[a].price.total_cmp(&last[b].price))?;
-        let price = last[at].price;
-        let mut sets = Vec::with_capacity(rungs.len());
-        for rung in rungs.iter().rev() {
-            sets.push(rung[at].set);
-            at = rung[at].from;
+        *cheapest = above.min_by(|&a, &b| all[a].price.total_cmp(&all[b].price))?;
+        Some(all[*cheapest].price)
+    }
+
+    /// The sets that were found, from the lowest rung up.
+    fn sets(&self) -> Vec<Set> {
+        let mut at = self.cheapest;
+        let mut sets = vec![self.all[at].set];
+        while at > 0 {
+            at = self.all[at].from;
+            sets.push(self.all[at].set);
         }
-        Some(Sets { sets, price })
+        sets
+    }
+}
+
+impl Shape {
+    /// Bits of every choice of small towers.
+    fn write_choices(&self, all: &mut Vec<f64>) {
+        all.clear();
+        all.push(0.0);
+        for bits in &self.sizes[..self.n_small] {
+            (0..all.len()).for_each(|others| all.push(all[others] + bits));
+        }
+    }
+
+    /// The sets that a rung may have, of these choices.
+    fn near(&self, wanted: f64, choices: &[f64]) -> impl Iterator<Item = Set> {
+        (0..).zip(choices).filter_map(move |(small, bits): (u32, _)| {
+            let n_large = ceil((wanted - bits - EXACT_BITS) / self.large).max(0.0);
+            let off = bits + n_large * self.large - wanted;
+            let set = Set { small, n_large: n_large as usize, off };
+            (off <= MAX_OFF_BITS && set.n_large <= self.n_large && set.n_towers() > 0).then_some(set)
+        })
     }
 
     fn bits(&self) -> f64 {
-        self.small.iter().sum::<f64>() + self.n_large as f64 * self.large
+        self.sizes[..self.n_small].iter().sum::<f64>() + self.n_large as f64 * self.large
     }
+}
+
+/// The whole number below a number of towers. Without vectors that all CPUs have the usual one is a call.
+fn floor(x: f64) -> f64 {
+    let whole = x as i64 as f64;
+    if whole > x { whole - 1.0 } else { whole }
+}
+
+/// The whole number above.
+fn ceil(x: f64) -> f64 {
+    let whole = x as i64 as f64;
+    if whole < x { whole + 1.0 } else { whole }
 }
 
 #[cfg(test)]
@@ -307,14 +338,16 @@ mod tests {
     fn sets_within_a_limit_are_the_cheapest_of_all() {
         let wanted: Vec<f64> = (0..=20).map(|rung| 34.0 + 37.3 * f64::from(rung)).collect();
         let target = Target::new(&wanted, 50.0);
-        let mut n_found = 0;
+        let (mut n_found, mut reach) = (0, Reach::default());
         for shape in shapes(&wanted, least_bits(15), 50.0) {
-            let Some(cheapest) = shape.sets(&target, f64::INFINITY) else { continue };
-            let within = shape.sets(&target, cheapest.price * (1.0 + 1e-12)).expect("a set within the limit");
-            assert_eq!(within.price.to_bits(), cheapest.price.to_bits());
-            let masks = |sets: &Sets| sets.sets.iter().map(|set| set.indices(&shape)).collect::<Vec<_>>();
-            assert_eq!(masks(&within), masks(&cheapest));
-            assert!(shape.sets(&target, cheapest.price).is_none());
+            let Some(cheapest) = reach.cheapest(&shape, &target, f64::INFINITY) else { continue };
+            let masks =
+                |reach: &Reach| reach.sets().iter().map(|set| set.indices(&shape)).collect::<Vec<_>>();
+            let all = masks(&reach);
+            let within = reach.cheapest(&shape, &target, cheapest * (1.0 + 1e-12));
+            assert_eq!(within.map(f64::to_bits), Some(cheapest.to_bits()));
+            assert_eq!(masks(&reach), all);
+            assert!(reach.cheapest(&shape, &target, cheapest).is_none());
             n_found += 1;
         }
         assert!(n_found > 20, "{n_found}");

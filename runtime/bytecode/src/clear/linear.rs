@@ -9,6 +9,9 @@ use crate::linear::{MemberPair, ResolvedOp, member_pairs};
 use crate::noise::Row;
 use crate::program::LinearMap;
 
+/// Channels whose taps are collected.
+const CHANNELS: usize = 8;
+
 /// A linear map with its weights resolved.
 #[derive(Debug)]
 pub(super) struct ClearMap {
@@ -101,23 +104,27 @@ impl ClearTerm {
     fn convolve(&self, weights: &[f64], input: &[f64], output: &mut [f64], f: impl Fn(f64) -> f64) {
         let rows = Rows::new(input, reading(&self.op, 0), reading(&self.op, 1));
         let area = self.op.output().height as usize * self.op.output().width as usize;
-        let mut add = |channel: usize, summands: &[Summand]| {
-            rows.add_to(&mut output[channel * area..][..area], summands);
+        // Taps come by their output channel; some channels are added together.
+        let mut waiting: Vec<Vec<Summand>> = vec![Vec::new(); CHANNELS];
+        let mut first = 0;
+        let mut add = |first: usize, waiting: &mut [Vec<Summand>]| {
+            let end = output.len().min((first + waiting.len()) * area);
+            let output = &mut output[first * area..end];
+            rows.add_to_each(output, &waiting[..output.len() / area.max(1)]);
+            waiting.iter_mut().for_each(Vec::clear);
         };
-        // Taps come by their output channel.
-        let (mut channel, mut summands) = (0, Vec::new());
         self.op.for_each_tap(|tap| {
-            if tap.out_channel != channel {
-                add(channel, &summands);
-                summands.clear();
-                channel = tap.out_channel;
+            while tap.out_channel >= first + CHANNELS {
+                add(first, &mut waiting);
+                first += CHANNELS;
             }
             let weight = f(weights[tap.weight]);
             if weight != 0.0 {
-                summands.push(Summand { channel: tap.in_channel, dy: tap.dy, dx: tap.dx, weight });
+                let summand = Summand { channel: tap.in_channel, dy: tap.dy, dx: tap.dx, weight };
+                waiting[tap.out_channel - first].push(summand);
             }
         });
-        add(channel, &summands);
+        add(first, &mut waiting);
     }
 }
 

@@ -16,6 +16,8 @@ const WIDE: usize = 32;
 const MIDDLE: usize = 16;
 /// The same for narrow results.
 const NARROW: usize = 8;
+/// Channels that read the tensor together.
+const TOGETHER: usize = 4;
 /// Most numbers and zeros for a number of the tensor or of a channel of the result.
 const MOST_ZEROS: usize = 16;
 
@@ -144,27 +146,67 @@ impl<'a> Rows<'a> {
     /// # Panics
     /// When a summand names a channel that the tensor does not have, or is beyond the reach.
     pub fn add_to(&self, result: &mut [f64], summands: &[Summand]) {
-        match &self.padded {
-            Some(padded) => self.add_padded(padded, result, summands),
-            None => summands.iter().for_each(|summand| self.add_inside(result, *summand)),
+        self.add_to_each(result, &[summands]);
+    }
+
+    /// The same for consecutive channels of the result. Those that read the same numbers read them together.
+    ///
+    /// # Panics
+    /// As [`Rows::add_to`].
+    pub fn add_to_each<S: AsRef<[Summand]>>(&self, result: &mut [f64], summands: &[S]) {
+        let area = (self.rows.reading.n_out * self.columns.reading.n_out).max(1);
+        let Some(padded) = &self.padded else {
+            for (result, summands) in result.chunks_exact_mut(area).zip(summands) {
+                summands.as_ref().iter().for_each(|summand| self.add_inside(result, *summand));
+            }
+            return;
+        };
+        let mut sources = Vec::new();
+        for (result, summands) in result.chunks_mut(TOGETHER * area).zip(summands.chunks(TOGETHER)) {
+            match summands {
+                [first, others @ ..]
+                    if others.len() + 1 == TOGETHER
+                        && others.iter().all(|other| are_alike(first.as_ref(), other.as_ref())) =>
+                {
+                    self.add_padded::<TOGETHER, S>(padded, result, summands, &mut sources);
+                }
+                _ => {
+                    for (result, summands) in result.chunks_exact_mut(area).zip(summands) {
+                        let summands = std::slice::from_ref(summands);
+                        self.add_padded::<1, S>(padded, result, summands, &mut sources);
+                    }
+                }
+            }
         }
     }
 
-    fn add_padded(&self, padded: &[f64], result: &mut [f64], summands: &[Summand]) {
+    fn add_padded<const C: usize, S: AsRef<[Summand]>>(
+        &self,
+        padded: &[f64],
+        result: &mut [f64],
+        summands: &[S],
+        sources: &mut Vec<(usize, [f64; TOGETHER])>,
+    ) {
         let Self { rows, columns, .. } = self;
-        // Where the first number of the result reads every summand.
-        let source = |&Summand { channel, dy, dx, weight }: &Summand| {
-            let column = columns.turned(columns.at(dx)?);
-            Some(((channel * rows.padded + rows.at(dy)?) * columns.padded + column, weight))
+        // Where the first number of a result reads every summand.
+        let source = |(i, summand): (usize, &Summand)| {
+            let column = columns.turned(columns.at(summand.dx)?);
+            let at = (summand.channel * rows.padded + rows.at(summand.dy)?) * columns.padded + column;
+            let mut weights = [summand.weight; TOGETHER];
+            for (weight, summands) in weights.iter_mut().zip(summands) {
+                *weight = summands.as_ref()[i].weight;
+            }
+            Some((at, weights))
         };
-        let sources: Vec<(usize, f64)> = summands.iter().filter_map(source).collect();
+        sources.clear();
+        sources.extend(summands[0].as_ref().iter().enumerate().filter_map(source));
         let step = rows.reading.stride * columns.padded;
-        let width = columns.reading.n_out.max(1);
-        let add = Add { sources: &sources, from: padded, step, result, width };
+        let (height, width) = (rows.reading.n_out, columns.reading.n_out.max(1));
+        let add = Add { sources, from: padded, step, result, height, width };
         match self.block {
-            WIDE => Arch::new().dispatch(Blocks::<1, WIDE>(add)),
-            MIDDLE => Arch::new().dispatch(Blocks::<2, MIDDLE>(add)),
-            _ => Arch::new().dispatch(Blocks::<4, NARROW>(add)),
+            WIDE => Arch::new().dispatch(Blocks::<C, 1, WIDE>(add)),
+            MIDDLE => Arch::new().dispatch(Blocks::<C, 2, MIDDLE>(add)),
+            _ => Arch::new().dispatch(Blocks::<C, 4, NARROW>(add)),
         }
     }
 
@@ -186,79 +228,94 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A channel of the result and what is added to it.
+/// Whether two channels read the same numbers.
+fn are_alike(a: &[Summand], b: &[Summand]) -> bool {
+    let place = |summand: &Summand| (summand.channel, summand.dy, summand.dx);
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| place(a) == place(b))
+}
+
+/// Channels of the result and what is added to them.
 struct Add<'a> {
-    /// Where the first number of the result reads every summand, and the factor.
-    sources: &'a [(usize, f64)],
+    /// Where the first number of the result reads every summand, and the factor of every channel.
+    sources: &'a [(usize, [f64; TOGETHER])],
     from: &'a [f64],
     /// Numbers from what a row reads to what the next one reads.
     step: usize,
     result: &'a mut [f64],
+    /// Rows of a channel.
+    height: usize,
     /// Numbers of a row.
     width: usize,
 }
 
-/// The addition in blocks of so many rows and columns, which are as many numbers as registers hold.
-struct Blocks<'a, const ROWS: usize, const N: usize>(Add<'a>);
+/// The addition to so many channels in blocks of so many rows and columns, which are as many numbers as registers hold.
+struct Blocks<'a, const C: usize, const ROWS: usize, const N: usize>(Add<'a>);
 
-impl<const ROWS: usize, const N: usize> WithSimd for Blocks<'_, ROWS, N> {
+impl<const C: usize, const ROWS: usize, const N: usize> WithSimd for Blocks<'_, C, ROWS, N> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Add { sources, mut from, step, result, width } = self.0;
-        let mut several = result.chunks_exact_mut(ROWS * width);
-        for rows in &mut several {
-            add_rows::<S, ROWS, N>(simd, sources, from, step, rows, width);
-            from = &from[(ROWS * step).min(from.len())..];
+        let mut add = self.0;
+        let whole = add.height - add.height % ROWS;
+        // Narrow vectors have too few registers for several channels.
+        if C == 1 || N / S::F64_LANES <= 4 {
+            (0..whole).step_by(ROWS).for_each(|y| add.add_rows::<S, C, ROWS, N>(simd, 0, y));
+            (whole..add.height).for_each(|y| add.add_rows::<S, C, 1, N>(simd, 0, y));
+            return;
         }
-        for row in several.into_remainder().chunks_exact_mut(width) {
-            add_rows::<S, 1, N>(simd, sources, from, step, row, width);
-            from = &from[step.min(from.len())..];
+        for channel in 0..C {
+            (0..whole).step_by(ROWS).for_each(|y| add.add_rows::<S, 1, ROWS, N>(simd, channel, y));
+            (whole..add.height).for_each(|y| add.add_rows::<S, 1, 1, N>(simd, channel, y));
         }
     }
 }
 
-/// Adds all sources to so many rows.
-#[inline(always)]
-fn add_rows<S: Simd, const ROWS: usize, const N: usize>(
-    simd: S,
-    sources: &[(usize, f64)],
-    from: &[f64],
-    step: usize,
-    rows: &mut [f64],
-    width: usize,
-) {
-    let n_vectors = N / S::F64_LANES;
-    for x in (0..width).step_by(N) {
-        let n = N.min(width - x);
-        let mut block = [[0.0; N]; ROWS];
-        for (block, row) in block.iter_mut().zip(rows.chunks_exact(width)) {
-            block[..n].copy_from_slice(&row[x..x + n]);
-        }
-        // There are as many vectors as numbers where a vector is one number.
-        let mut sums = [[simd.splat_f64s(0.0); N]; ROWS];
-        for y in 0..ROWS {
-            let (vectors, _) = S::as_simd_f64s(&block[y]);
-            (0..n_vectors).for_each(|i| sums[y][i] = vectors[i]);
-        }
-        for &(at, weight) in sources {
-            let weight = simd.splat_f64s(weight);
-            for y in 0..ROWS {
-                let numbers: &[f64; N] =
-                    from[at + x + y * step..].first_chunk().expect("rows are padded to whole blocks");
-                let (vectors, _) = S::as_simd_f64s(numbers);
-                for i in 0..n_vectors {
-                    sums[y][i] = simd.add_f64s(sums[y][i], simd.mul_f64s(weight, vectors[i]));
+impl Add<'_> {
+    /// Adds all sources to so many rows of so many channels, from the first of both.
+    #[inline(always)]
+    fn add_rows<S: Simd, const C: usize, const ROWS: usize, const N: usize>(
+        &mut self,
+        simd: S,
+        channel: usize,
+        y: usize,
+    ) {
+        let Self { sources, step, height, width, .. } = *self;
+        let from = &self.from[(y * step).min(self.from.len())..];
+        let n_vectors = N / S::F64_LANES;
+        let row = |c: usize, r: usize| ((channel + c) * height + y + r) * width;
+        for x in (0..width).step_by(N) {
+            let n = N.min(width - x);
+            let mut block = [[[0.0; N]; ROWS]; C];
+            // There are as many vectors as numbers where a vector is one number.
+            let mut sums = [[[simd.splat_f64s(0.0); N]; ROWS]; C];
+            for c in 0..C {
+                for r in 0..ROWS {
+                    block[c][r][..n].copy_from_slice(&self.result[row(c, r) + x..][..n]);
+                    let (vectors, _) = S::as_simd_f64s(&block[c][r]);
+                    (0..n_vectors).for_each(|i| sums[c][r][i] = vectors[i]);
                 }
             }
-        }
-        for y in 0..ROWS {
-            let (vectors, _) = S::as_mut_simd_f64s(&mut block[y]);
-            (0..n_vectors).for_each(|i| vectors[i] = sums[y][i]);
-        }
-        for (block, row) in block.iter().zip(rows.chunks_exact_mut(width)) {
-            row[x..x + n].copy_from_slice(&block[..n]);
+            for (at, weights) in sources {
+                for r in 0..ROWS {
+                    let numbers: &[f64; N] =
+                        from[at + x + r * step..].first_chunk().expect("rows are padded to whole blocks");
+                    let (vectors, _) = S::as_simd_f64s(numbers);
+                    for c in 0..C {
+                        let weight = simd.splat_f64s(weights[(channel + c) % TOGETHER]);
+                        for i in 0..n_vectors {
+                            sums[c][r][i] = simd.add_f64s(sums[c][r][i], simd.mul_f64s(weight, vectors[i]));
+                        }
+                    }
+                }
+            }
+            for c in 0..C {
+                for r in 0..ROWS {
+                    let (vectors, _) = S::as_mut_simd_f64s(&mut block[c][r]);
+                    (0..n_vectors).for_each(|i| vectors[i] = sums[c][r][i]);
+                    self.result[row(c, r) + x..][..n].copy_from_slice(&block[c][r][..n]);
+                }
+            }
         }
     }
 }

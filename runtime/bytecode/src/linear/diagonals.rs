@@ -2,6 +2,7 @@
 
 use super::dense::DenseTerm;
 use super::pairing::{Pairing, Placement};
+use super::shares::KnownShares;
 use super::sparse::{Mask, SparseTerm};
 use super::{LinearError, Operand, ResolvedOp};
 use crate::constants::Constants;
@@ -10,6 +11,7 @@ use crate::rotation::Rotation;
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 /// Index of a diagonal in its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -126,6 +128,8 @@ pub struct Diagonals {
     n_outputs: usize,
     pairing: Pairing,
     half: Option<Rotation>,
+    /// What the numbers of a result have of each other, once someone asked.
+    pub(super) known_shares: OnceLock<KnownShares>,
 }
 
 impl Diagonals {
@@ -176,6 +180,7 @@ impl Diagonals {
             n_outputs,
             pairing,
             half: frame.half_rotation(),
+            known_shares: OnceLock::new(),
         })
     }
 

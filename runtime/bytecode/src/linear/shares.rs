@@ -5,6 +5,8 @@
 //! again; beside weights a thousand times its own it would be nothing but noise. That matters where results depend on such a
 //! number, and not where it hardly moves them, like a channel that is nearly constant.
 
+use std::sync::Arc;
+
 use super::diagonals::{DiagonalId, Diagonals};
 use super::pairing::Pairing;
 use crate::layout::Layout;
@@ -27,9 +29,17 @@ struct Squares {
     parts: [Vec<Vec<f64>>; 2],
 }
 
+/// The shares of every number of a result in a layout, term by term.
+pub(super) type KnownShares = (Layout, Vec<Arc<[Share]>>);
+
 impl Diagonals {
-    /// The shares of every number of the result, term by term.
-    pub fn shares(&self, output: &Layout) -> Vec<Vec<Share>> {
+    /// The shares of every number of the result, term by term: those of one layout are found once.
+    pub fn shares(&self, output: &Layout) -> Vec<Arc<[Share]>> {
+        let (layout, known) = self.known_shares.get_or_init(|| (output.clone(), self.shares_in(output)));
+        if layout == output { known.clone() } else { self.shares_in(output) }
+    }
+
+    fn shares_in(&self, output: &Layout) -> Vec<Arc<[Share]>> {
         let (period, shape) = (self.period(), output.shape());
         let half = self.half().map_or(0, |half| half.left(period));
         let share = |squares: &Squares, (ct, first): (usize, usize)| {
@@ -57,7 +67,7 @@ impl Diagonals {
                     }
                 }
             }
-            shares
+            Arc::from(shares)
         };
         (0..self.n_terms()).map(of_term).collect()
     }
@@ -66,7 +76,7 @@ impl Diagonals {
     /// more than noise would be left of them.
     pub(super) fn is_uneven(&self, output: &Layout, acting: f64) -> bool {
         let shares = self.shares(output);
-        let n_numbers = shares.first().map_or(0, Vec::len);
+        let n_numbers = shares.first().map_or(0, |term| term.len());
         let other = |number: usize| shares.iter().map(|term| term[number].other).sum::<f64>();
         (0..n_numbers).any(|number| other(number) > MOST_UNEQUAL * acting)
     }

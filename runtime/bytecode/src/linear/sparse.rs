@@ -105,10 +105,15 @@ impl SparseTerm {
                 let value = f(self.values[weight]);
                 let mut row = slot;
                 for _ in 0..=piece.mask.last_row {
-                    let mut column = row;
-                    for _ in 0..=piece.mask.last_column {
-                        out[column & wrap] += value;
-                        column += self.steps.x;
+                    let first = row & wrap;
+                    let last = first + usize::from(piece.mask.last_column) * self.steps.x;
+                    match out.get_mut(first..=last) {
+                        Some(columns) if self.steps.x == 1 => columns.iter_mut().for_each(|x| *x += value),
+                        Some(columns) => columns.iter_mut().step_by(self.steps.x).for_each(|x| *x += value),
+                        None => {
+                            let columns = (first..=last).step_by(self.steps.x);
+                            columns.for_each(|column| out[column & wrap] += value);
+                        }
                     }
                     row += self.steps.y;
                 }

@@ -64,12 +64,12 @@ impl TermNoise {
 /// What the numbers of a result have of each other in complex sums, and the mean over each of its channels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shares {
-    numbers: Vec<Share>,
+    numbers: Arc<[Share]>,
     channels: Vec<Share>,
 }
 
 impl Shares {
-    fn new(numbers: Vec<Share>, output: &Layout) -> Self {
+    fn new(numbers: Arc<[Share]>, output: &Layout) -> Self {
         let shape = output.shape();
         let (size, n_channels) = ((shape.height * shape.width) as usize, shape.channels as usize);
         let mut channels = vec![Share::default(); n_channels];

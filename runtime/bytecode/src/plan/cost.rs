@@ -69,7 +69,7 @@ pub struct StepCosts {
     pub rescale: f64,
     /// What a further tower that is divided by adds to it.
     pub further_tower: f64,
-    /// Encoding one slot of a plaintext's period.
+    /// Encoding one slot of a plaintext's period as coefficients, which every use transforms.
     pub encode_slot: f64,
     /// Bytes of a rotation key.
     pub key_bytes: f64,
@@ -122,9 +122,7 @@ impl CostModel {
             product: hoist + inner + 2.0 * mod_down + 4.0 * towers * (mac + word),
             rescale,
             further_tower: 2.0 * (ntt + towers * convert),
-            encode_slot: (self.embed_ns * f64::from(params.log_n() - 1)
-                + 2.0 * all * (self.round_ns + self.ntt_ns * f64::from(params.log_n())))
-                * 1e-9,
+            encode_slot: (self.embed_ns * f64::from(params.log_n() - 1) + 2.0 * all * self.round_ns) * 1e-9,
             key_bytes: params.key_bytes(level) as f64,
             key: params.key_bytes(level) as f64 * self.key_byte_s,
         }

@@ -19,24 +19,11 @@ const MOST_CHAINED: usize = 256;
 /// The cheapest plan for a map among the candidate rules. Rotations in `known` have their key already. A map whose
 /// plaintexts are shared gets no giant steps, because each would need plaintexts of its own.
 pub fn plan(diagonals: &Diagonals, costs: &StepCosts, known: &BTreeSet<Rotation>) -> Plan {
-    if diagonals.is_shared() {
-        return Plan::trivial(diagonals);
-    }
-    let rotations = distinct_rotations(diagonals);
-    let amounts: Vec<i64> = rotations.iter().map(|r| r.amount()).collect();
-    let mut pricer = Pricer::new(diagonals);
-    let mut best = (f64::INFINITY, Rule::TRIVIAL, Gait::Direct);
-    for (rule, gait) in ways(&amounts) {
-        let price = pricer.price(rule, gait, costs, known, best.0);
-        if price < best.0 {
-            best = (price, rule, gait);
-        }
-    }
-    let (_, rule, gait) = best;
-    rule.plan(gait, diagonals, &rotations)
+    Ways::new(diagonals).cheapest(costs, known)
 }
 
-/// Every plan for a map among the candidate rules, with its steps and keys. They are counted once, whatever keys there are.
+/// Every plan for a map among the candidate rules, with its steps and keys. They are counted once, whatever keys there are and
+/// whatever they cost.
 pub struct Ways<'a> {
     diagonals: &'a Diagonals,
     rotations: Vec<Rotation>,
@@ -56,42 +43,70 @@ impl<'a> Ways<'a> {
     /// The ways to evaluate a map. There is one where plaintexts are shared.
     pub fn new(diagonals: &'a Diagonals) -> Self {
         let rotations = distinct_rotations(diagonals);
-        let amounts: Vec<i64> = rotations.iter().map(|r| r.amount()).collect();
-        let mut counter = Pricer::new(diagonals);
         let mut all = Vec::new();
         if !diagonals.is_shared() {
-            all.extend(ways(&amounts).filter_map(|(rule, gait)| counter.way(rule, gait)));
+            let amounts: Vec<i64> = rotations.iter().map(|r| r.amount()).collect();
+            let mut counter = Counter::new(diagonals, &rotations);
+            candidates(&amounts).into_iter().for_each(|rule| counter.count(rule, &mut all));
         }
         Self { diagonals, rotations, all }
+    }
+
+    /// The plan that is cheapest where the rotations in `known` have their key already.
+    pub fn cheapest(&self, costs: &StepCosts, known: &BTreeSet<Rotation>) -> Plan {
+        let is_known = self.known(known);
+        let mut best: (f64, Option<&Way>) = (f64::INFINITY, None);
+        for way in &self.all {
+            let [hoists, babies, giants] = way.steps;
+            let price = hoists * costs.hoist + babies * costs.baby + giants * costs.giant;
+            // What is dearer without its keys needs no count of them.
+            if price < best.0 {
+                let price = price + costs.key * self.n_new(way, &is_known) as f64;
+                if price < best.0 {
+                    best = (price, Some(way));
+                }
+            }
+        }
+        best.1.map_or_else(|| Plan::trivial(self.diagonals), |way| self.plan(way))
     }
 
     /// The plans that some costs make the cheapest: no other has at most as many steps of every kind and keys besides those that
     /// are known.
     pub fn menu(&self, known: &BTreeSet<Rotation>) -> Vec<Plan> {
-        if self.diagonals.is_shared() {
+        if self.all.is_empty() {
             return vec![Plan::trivial(self.diagonals)];
         }
-        let slots = self.diagonals.slots();
-        let mut is_known = vec![false; slots];
-        known.iter().for_each(|rotation| is_known[rotation.left(slots)] = true);
+        let is_known = self.known(known);
         let mut best: Vec<([f64; 4], &Way)> = Vec::new();
         for way in &self.all {
-            let n_new = way.keys.iter().filter(|key| !is_known[key.left(slots)]).count();
             let [hoists, babies, giants] = way.steps;
-            let own = [hoists, babies, giants, n_new as f64];
+            let own = [hoists, babies, giants, self.n_new(way, &is_known) as f64];
             let covers = |a: &[f64; 4], b: &[f64; 4]| a.iter().zip(b).all(|(a, b)| a <= b);
             if !best.iter().any(|(other, _)| covers(other, &own)) {
                 best.retain(|(other, _)| !covers(&own, other));
                 best.push((own, way));
             }
         }
-        best.into_iter().map(|(_, way)| way.rule.plan(way.gait, self.diagonals, &self.rotations)).collect()
+        best.into_iter().map(|(_, way)| self.plan(way)).collect()
     }
-}
 
-/// All rules, and with each all ways to take its giant steps.
-fn ways(amounts: &[i64]) -> impl Iterator<Item = (Rule, Gait)> {
-    candidates(amounts).into_iter().flat_map(|rule| Gait::ALL.map(|gait| (rule, gait)))
+    fn plan(&self, way: &Way) -> Plan {
+        way.rule.plan(way.gait, self.diagonals, &self.rotations)
+    }
+
+    /// By slots whether a rotation is known.
+    fn known(&self, known: &BTreeSet<Rotation>) -> Vec<bool> {
+        let slots = self.diagonals.slots();
+        let mut is_known = vec![false; slots];
+        known.iter().for_each(|rotation| is_known[rotation.left(slots)] = true);
+        is_known
+    }
+
+    fn n_new(&self, way: &Way, is_known: &[bool]) -> usize {
+        // A power of two.
+        let last = is_known.len() - 1;
+        way.keys.iter().filter(|key| !is_known[key.amount() as usize & last]).count()
+    }
 }
 
 /// Cuts a rotation into low, middle and high digits and says which go to the baby step.
@@ -158,163 +173,169 @@ fn candidates(amounts: &[i64]) -> Vec<Rule> {
 /// Inputs, or sums, whose diagonals have the same rotations.
 struct Class {
     count: f64,
-    amounts: Vec<i64>,
+    /// By their place among the distinct ones.
+    rotations: Vec<u32>,
 }
 
 /// Groups what is rotated by the rotations it takes part in: a shortcut that joins a convolution has only one.
-fn classes(pairs: impl Iterator<Item = (u32, Rotation)>) -> Vec<Class> {
-    let mut pairs: Vec<(u32, i64)> = pairs.map(|(which, r)| (which, r.amount())).collect();
+fn classes(pairs: impl Iterator<Item = (u32, u32)>) -> Vec<Class> {
+    let mut pairs: Vec<(u32, u32)> = pairs.collect();
     pairs.sort_unstable();
     pairs.dedup();
-    let mut counts: BTreeMap<Vec<i64>, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
     for one in pairs.chunk_by(|a, b| a.0 == b.0) {
         *counts.entry(one.iter().map(|pair| pair.1).collect()).or_default() += 1;
     }
-    counts.into_iter().map(|(amounts, count)| Class { count: count as f64, amounts }).collect()
+    counts.into_iter().map(|(rotations, count)| Class { count: count as f64, rotations }).collect()
 }
 
-/// Prices rules: a step counts when its stamp is not yet that of the current class, a key when its stamp is not yet that of the
-/// current rule.
-struct Pricer {
+/// Counts the steps of rules: a step counts when its stamp is not yet that of the current class, a key when its stamp is not yet
+/// that of the current way.
+struct Counter {
+    amounts: Vec<i64>,
     inputs: Vec<Class>,
     sums: Vec<Class>,
     babies: Stamps,
     giants: Stamps,
     keys: Stamps,
+    /// Giant steps of all rules so far, one for every rotation.
+    known: BTreeSet<Vec<Rotation>>,
 }
 
-/// Steps of a rule, and whether they need a key that no step before them does.
-enum Found {
-    /// Decompositions of inputs.
-    Hoist(f64),
-    Baby(f64, Option<Rotation>),
-    Giant(f64, Option<Rotation>),
-}
-
-impl Pricer {
-    fn new(diagonals: &Diagonals) -> Self {
-        let list = diagonals.list();
+impl Counter {
+    fn new(diagonals: &Diagonals, rotations: &[Rotation]) -> Self {
+        let place = |r: Rotation| rotations.binary_search(&r).expect("a rotation of the map") as u32;
+        let places: Vec<(u32, u32, u32)> =
+            diagonals.list().iter().map(|d| (d.input, d.sum, place(d.rotation))).collect();
         Self {
-            inputs: classes(list.iter().map(|d| (d.input, d.rotation))),
-            sums: classes(list.iter().map(|d| (d.sum, d.rotation))),
+            amounts: rotations.iter().map(|r| r.amount()).collect(),
+            inputs: classes(places.iter().map(|&(input, _, place)| (input, place))),
+            sums: classes(places.iter().map(|&(_, sum, place)| (sum, place))),
             babies: Stamps::new(diagonals.input_period()),
             giants: Stamps::new(diagonals.period()),
             keys: Stamps::new(diagonals.slots()),
+            known: BTreeSet::new(),
         }
     }
 
-    /// Cost of the steps of a rule, or infinity if it does not take its giant steps so or once it exceeds `limit`.
-    fn price(
-        &mut self,
-        rule: Rule,
-        gait: Gait,
-        costs: &StepCosts,
-        known: &BTreeSet<Rotation>,
-        limit: f64,
-    ) -> f64 {
-        let key = |new: Option<Rotation>| match new {
-            Some(step) if !known.contains(&step) => costs.key,
-            _ => 0.0,
-        };
-        let mut total = 0.0;
-        let is_whole = self.walk(rule, gait, |found| {
-            total += match found {
-                Found::Hoist(count) => count * costs.hoist,
-                Found::Baby(count, new) => count * costs.baby + key(new),
-                Found::Giant(count, new) => count * costs.giant + key(new),
+    /// Adds the ways of a rule, unless another one splits all rotations alike.
+    fn count(&mut self, rule: Rule, all: &mut Vec<Way>) {
+        let (input_period, period) = (self.babies.period(), self.giants.period());
+        let babies: Vec<i64> = self.amounts.iter().map(|&amount| rule.baby(amount)).collect();
+        let giant = |(amount, baby): (&i64, &i64)| Rotation::new(amount - baby, period);
+        // Inputs do not have longer periods than diagonals, so that giant steps tell the baby steps as well.
+        let giants: Vec<Rotation> = self.amounts.iter().zip(&babies).map(giant).collect();
+        if self.known.contains(&giants) {
+            return;
+        }
+        let babies: Vec<Rotation> = babies.iter().map(|&baby| Rotation::new(baby, input_period)).collect();
+        let (steps, own) = self.baby_steps(&babies);
+        let mut chained = None;
+        for gait in Gait::ALL {
+            let way = match gait {
+                Gait::Direct => Some(self.direct(&giants, own.clone())),
+                Gait::Inward | Gait::Down => {
+                    let steps = chained.get_or_insert_with(|| self.chained(&giants));
+                    steps.as_ref().and_then(|chained| self.hops(gait, chained, own.clone()))
+                }
             };
-            total < limit
-        });
-        if is_whole { total } else { f64::INFINITY }
+            let way = way.map(|(giants, keys)| Way { rule, gait, steps: [steps[0], steps[1], giants], keys });
+            all.extend(way);
+        }
+        self.known.insert(giants);
     }
 
-    /// The steps and keys of a rule, if it takes its giant steps so.
-    fn way(&mut self, rule: Rule, gait: Gait) -> Option<Way> {
-        let (mut steps, mut keys) = ([0.0; 3], Vec::new());
-        let is_whole = self.walk(rule, gait, |found| {
-            let (kind, count, new) = match found {
-                Found::Hoist(count) => (0, count, None),
-                Found::Baby(count, new) => (1, count, new),
-                Found::Giant(count, new) => (2, count, new),
-            };
-            steps[kind] += count;
-            keys.extend(new);
-            true
-        });
-        is_whole.then_some(Way { rule, gait, steps, keys })
-    }
-
-    /// Calls `found` for the steps of a rule while it wants more; says whether it did to the end.
-    fn walk(&mut self, rule: Rule, gait: Gait, mut found: impl FnMut(Found) -> bool) -> bool {
-        let Self { inputs, sums, babies, giants, keys } = self;
+    /// Decompositions and baby steps, and the keys of these.
+    fn baby_steps(&mut self, steps: &[Rotation]) -> ([f64; 2], Vec<Rotation>) {
+        let Self { inputs, babies, keys, .. } = self;
+        let ([mut hoists, mut total], mut own) = ([0.0; 2], Vec::new());
         keys.forget();
         for class in inputs {
             babies.forget();
-            let mut is_first = true;
-            for &rotation in &class.amounts {
-                let step = Rotation::new(rule.baby(rotation), babies.period());
+            let mut n = 0;
+            for step in class.rotations.iter().map(|&place| steps[place as usize]) {
                 if !step.is_zero() && babies.mark(step) {
-                    let hoisted = !std::mem::take(&mut is_first) || found(Found::Hoist(class.count));
-                    let new = keys.mark(step).then_some(step);
-                    if !hoisted || !found(Found::Baby(class.count, new)) {
-                        return false;
+                    n += 1;
+                    if keys.mark(step) {
+                        own.push(step);
                     }
                 }
             }
+            hoists += if n > 0 { class.count } else { 0.0 };
+            total += class.count * f64::from(n);
         }
-        let mut chained = Vec::new();
-        for class in sums {
-            giants.forget();
-            let first = chained.len();
-            for &rotation in &class.amounts {
-                let step = Rotation::new(rotation - rule.baby(rotation), giants.period());
-                if !step.is_zero() && giants.mark(step) {
-                    let mut new = || keys.mark(step).then_some(step);
-                    match gait {
-                        Gait::Direct if !found(Found::Giant(class.count, new())) => return false,
-                        Gait::Direct => {}
-                        Gait::Inward | Gait::Down => chained.push(step),
-                    }
-                }
-            }
-            let n_steps = chained.len() - first;
-            if gait != Gait::Direct && !found(Found::Giant(class.count * n_steps as f64, None)) {
-                return false;
-            }
-        }
-        gait == Gait::Direct || self.hops(gait, rule, chained, found)
+        ([hoists, total], own)
     }
 
-    /// Calls `found` for the keys of chained giant steps; says whether it wanted all of them, and no sum is rotated more often
-    /// than it has giant steps.
+    /// Giant steps that are taken at once, and the keys with theirs.
+    fn direct(&mut self, steps: &[Rotation], mut own: Vec<Rotation>) -> (f64, Vec<Rotation>) {
+        let Self { sums, giants, keys, .. } = self;
+        keys.renew(&own);
+        let mut total = 0.0;
+        for class in sums {
+            giants.forget();
+            let mut n = 0;
+            for step in class.rotations.iter().map(|&place| steps[place as usize]) {
+                if !step.is_zero() && giants.mark(step) {
+                    n += 1;
+                    if keys.mark(step) {
+                        own.push(step);
+                    }
+                }
+            }
+            total += class.count * f64::from(n);
+        }
+        (total, own)
+    }
+
+    /// Giant steps that are taken from one to the next, if they are not too many.
+    fn chained(&mut self, steps: &[Rotation]) -> Option<Chained> {
+        let Self { sums, giants, .. } = self;
+        let mut chained = Chained { total: 0.0, of_sums: Vec::with_capacity(sums.len()), all: Vec::new() };
+        let mut n_steps = 0;
+        for class in sums {
+            giants.forget();
+            let own = class.rotations.iter().map(|&place| steps[place as usize]);
+            let mut own: Vec<Rotation> = own.filter(|step| !step.is_zero() && giants.mark(*step)).collect();
+            own.sort_unstable();
+            n_steps += own.len();
+            chained.total += class.count * own.len() as f64;
+            chained.all.extend(&own);
+            chained.of_sums.push(own);
+        }
+        chained.all.sort_unstable();
+        chained.all.dedup();
+        (n_steps <= MOST_CHAINED * self.sums.len()).then_some(chained)
+    }
+
+    /// Giant steps and the keys of all steps, if no sum is rotated more often than it has giant steps.
     fn hops(
         &mut self,
         gait: Gait,
-        rule: Rule,
-        mut giants: Vec<Rotation>,
-        mut found: impl FnMut(Found) -> bool,
-    ) -> bool {
-        if giants.len() > MOST_CHAINED * self.sums.len() {
-            return false;
+        chained: &Chained,
+        mut own: Vec<Rotation>,
+    ) -> Option<(f64, Vec<Rotation>)> {
+        let hops = gait.hops(&chained.all, self.giants.period());
+        let passes_by = |giants: &Vec<Rotation>| {
+            giants.len() < chained.all.len() && gait::n_hops(&hops, giants.iter().copied()) > giants.len()
+        };
+        if chained.of_sums.iter().any(passes_by) {
+            return None;
         }
-        giants.sort_unstable();
-        giants.dedup();
-        let period = self.giants.period();
-        let hops = gait.hops(&giants, period);
-        let passes_by = self.sums.iter().any(|class| {
-            let giant = |&rotation: &i64| Rotation::new(rotation - rule.baby(rotation), period);
-            let mut own: Vec<Rotation> =
-                class.amounts.iter().map(giant).filter(|giant| !giant.is_zero()).collect();
-            own.sort_unstable();
-            own.dedup();
-            own.len() < giants.len() && gait::n_hops(&hops, own.iter().copied()) > own.len()
-        });
-        !passes_by
-            && hops.iter().all(|hop| {
-                let new = self.keys.mark(hop.by).then_some(hop.by);
-                found(Found::Giant(0.0, new))
-            })
+        self.keys.renew(&own);
+        own.extend(hops.iter().map(|hop| hop.by).filter(|&by| self.keys.mark(by)));
+        Some((chained.total, own))
     }
+}
+
+/// The giant steps of a rule.
+struct Chained {
+    /// Of all sums together.
+    total: f64,
+    /// Those of every class of sums.
+    of_sums: Vec<Vec<Rotation>>,
+    /// Those of any.
+    all: Vec<Rotation>,
 }
 
 /// A set of rotations that is emptied in one step.
@@ -324,6 +345,7 @@ struct Stamps {
 }
 
 impl Stamps {
+    /// Of rotations among so many slots, a power of two.
     fn new(period: usize) -> Self {
         Self { of_slot: vec![0; period], now: 1 }
     }
@@ -334,11 +356,19 @@ impl Stamps {
 
     /// Adds a rotation; says whether it is new.
     fn mark(&mut self, step: Rotation) -> bool {
-        let slot = step.left(self.of_slot.len());
+        let slot = step.amount() as usize & (self.of_slot.len() - 1);
         std::mem::replace(&mut self.of_slot[slot], self.now) != self.now
     }
 
     fn forget(&mut self) {
         self.now += 1;
+    }
+
+    /// Has these rotations and no others.
+    fn renew(&mut self, steps: &[Rotation]) {
+        self.forget();
+        steps.iter().for_each(|step| {
+            self.mark(*step);
+        });
     }
 }
