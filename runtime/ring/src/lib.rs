@@ -26,6 +26,7 @@ pub mod poly;
 mod root;
 pub mod scalar;
 pub mod shared;
+mod stream;
 #[allow(unsafe_code)]
 pub mod simd;
 mod tower;
@@ -42,7 +43,8 @@ pub use convert::{BaseConverter, Lifted};
 pub use kernels::Kernels;
 pub use modulus::Modulus;
 pub use ntt::{Begun, Ntt};
-pub use packed::{Packed, PackedPoly};
+pub use packed::{Packed, PackedPoly, Unchecked};
+pub use stream::Stream;
 pub use poly::{Basis, Coeff, Form, NttForm, Poly};
 pub use tower::{Ring, RingError, Tower};
 pub use tower_set::TowerSet;
