@@ -404,7 +404,8 @@ mod tests {
     fn keys_with_a_prime_that_memory_has_whole_words_for_survive_the_file() {
         let whole = toy_context();
         let mut spec = whole.params().spec().clone();
-        spec.special_primes = fhe_bytecode::params::ntt_primes_below(60, spec.log_n, 1, &spec.towers).unwrap();
+        spec.special_primes =
+            fhe_bytecode::params::ntt_primes_below(60, spec.log_n, 1, &spec.towers).unwrap();
         let context = Context::new(Params::new(spec).unwrap()).unwrap();
         let keys = toy_key(&context, 1).evaluation_keys(&context, &request(&context), &mut fixed_seeds(2));
         let mut data = Vec::new();

@@ -5,8 +5,8 @@
 use crate::parallel::*;
 use aligned_vec::{AVec, ConstAlign};
 
-use super::modulus::Modulus;
 use super::buffer::Buffer;
+use super::modulus::Modulus;
 use super::poly::{Basis, NttForm, Poly};
 use super::simd::FMA_PRIME_BOUND;
 use super::tower::{Ring, Tower};

@@ -386,10 +386,7 @@ mod tests {
         running.keys(|| Ok::<_, ()>(no_keys())).unwrap();
         assert!(reserved(&ledger, 2, 40, 0).is_none());
         assert_eq!(ledger.usage().evictions, 0);
-        assert!(
-            reserved(&ledger, 1, 40, 30).is_some(),
-            "the same client's second job shares its keys"
-        );
+        assert!(reserved(&ledger, 1, 40, 30).is_some(), "the same client's second job shares its keys");
         drop(running);
         assert!(reserved(&ledger, 2, 40, 60).is_some());
         assert!(reserved(&ledger, 2, 40, 61).is_none(), "never more than there is");

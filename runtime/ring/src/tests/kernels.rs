@@ -3,8 +3,8 @@
 use super::{INSTRUCTIONS, PRIMES, residues, rng};
 use crate::kernels::{Instructions, Kernels};
 use crate::modulus::Modulus;
-use crate::scalar::{self, End, PackedTerm, Start, Term};
 use crate::packed::pack;
+use crate::scalar::{self, End, PackedTerm, Start, Term};
 use crate::simd::FMA_PRIME_BOUND;
 use crate::{Held, PackedPoly, Poly, Ring, Unchecked, Words};
 

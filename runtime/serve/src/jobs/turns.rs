@@ -61,7 +61,10 @@ fn turns(state: &State) -> BTreeMap<KeyRef, usize> {
     for (index, at) in state.queue.iter().enumerate() {
         let live = &state.live[at];
         let turn = if live.goes_along { 0 } else { index };
-        turns.entry(live.key.clone()).and_modify(|first: &mut usize| *first = turn.min(*first)).or_insert(turn);
+        turns
+            .entry(live.key.clone())
+            .and_modify(|first: &mut usize| *first = turn.min(*first))
+            .or_insert(turn);
     }
     turns
 }
