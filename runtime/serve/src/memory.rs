@@ -335,7 +335,7 @@ mod tests {
     }
 
     fn used(ledger: &Arc<Ledger>, number: u8, bytes: u64) {
-        let reservation = reserved(&ledger, number, bytes, 0).unwrap();
+        let reservation = reserved(ledger, number, bytes, 0).unwrap();
         reservation.keys(|| Ok::<_, ()>(no_keys())).unwrap();
     }
 
