@@ -286,7 +286,7 @@ fn read<T>(
 ) -> Result<T, FileError> {
     let read = || -> Result<T, FileErrorKind> {
         let (file, len) = open(path, kind)?;
-        Ok(decode(BufReader::with_capacity(1 << 20, file), len)?)
+        Ok(decode(BufReader::with_capacity(1 << 16, file), len)?)
     };
     read().map_err(|kind| FileError { path: path.to_path_buf(), kind })
 }

@@ -13,7 +13,7 @@ use fhe_ring::parallel::*;
 use super::ciphertext::poly_from_residues;
 use super::seed::PublicSeed;
 use super::{CkksError, Context, Galois};
-use fhe_ring::{Packed, PackedPoly};
+use fhe_ring::{Packed, PackedPoly, Unchecked};
 
 /// Names a secret key in the files that belong to it; random, not derived from the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,11 +104,58 @@ impl KeySwitchKey {
     }
 }
 
+/// A key from outside: the halves bⱼ as they are packed in memory, with residues that may be anything.
+#[derive(Debug)]
+pub struct UncheckedKey {
+    level: Level,
+    seed: PublicSeed,
+    b: Vec<Unchecked>,
+}
+
+impl UncheckedKey {
+    /// Whether the halves of a key are the same bytes in memory as they are where every residue has the bits of its prime.
+    pub fn is_possible(context: &Context, level: Level) -> bool {
+        Unchecked::is_possible(context.ring(), context.held_basis(level))
+    }
+
+    /// A key from its seed and the bytes that `read` fills in: digit by digit, each tower by tower.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    ///
+    /// # Panics
+    /// When it is not possible or the level does not exist.
+    pub fn read<E>(
+        context: &Context,
+        level: Level,
+        seed: PublicSeed,
+        mut read: impl FnMut(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let (ring, basis) = (context.ring(), context.held_basis(level));
+        let digits = context.params().key_digits(level).iter();
+        let b = digits.map(|_| Unchecked::read(ring, basis, &mut read)).collect::<Result<_, E>>()?;
+        Ok(Self { level, seed, b })
+    }
+
+    /// Checks every residue and grows the uniform halves.
+    ///
+    /// # Errors
+    /// When a residue is not below its prime.
+    pub fn checked(self, context: &Context) -> Result<KeySwitchKey, CkksError> {
+        let Self { level, seed, b } = self;
+        let check = |half: Unchecked| half.checked(context.ring());
+        let b: Option<Vec<_>> = b.into_par_iter().map(check).collect();
+        let b = b.ok_or(CkksError::Malformed { what: "evaluation key" })?;
+        let a = uniform_halves(context, level, &seed);
+        Ok(KeySwitchKey { level, seed, b, a })
+    }
+}
+
 /// The uniform halves of a key, one for each of its digits: grown from the digit's place among all digits.
 fn uniform_halves(context: &Context, level: Level, seed: &PublicSeed) -> Vec<PackedPoly> {
-    let (ring, basis) = (context.ring(), context.held_basis(level));
-    let half = |&digit: &usize| PackedPoly::new(ring, &seed.uniform_poly(context, basis, digit as u64));
-    context.params().key_digits(level).iter().map(half).collect()
+    let basis = context.held_basis(level);
+    let half = |&digit: &usize| seed.uniform_packed(context, basis, digit as u64);
+    context.params().key_digits(level).par_iter().map(half).collect()
 }
 
 /// The key that turns s² back into s.

@@ -29,6 +29,6 @@ pub use evaluator::Evaluator;
 pub use fhe_bytecode::{Level, Params, Scale};
 pub use galois::{Galois, Rotation};
 pub use key_set::{EvaluationKeys, KeyRequest, KeyUse, SegmentKeys, key_request};
-pub use keys::{GaloisKeys, KeyId, KeySwitchKey, RelinKey};
+pub use keys::{GaloisKeys, KeyId, KeySwitchKey, RelinKey, UncheckedKey};
 pub use seed::PublicSeed;
 pub use segments::{Segment, descend};

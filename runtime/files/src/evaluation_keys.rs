@@ -18,12 +18,14 @@ use fhe_ring::parallel::*;
 use super::codec::{BodyReader, BodyWriter, TRAILER, bad_field, residue_bytes, unpack_poly};
 use super::error::FormatError;
 use super::header::{HEADER_LEN, Header, Kind};
-use fhe_ckks::{Context, EvaluationKeys, Galois, KeyId, KeyRequest, KeySwitchKey, KeyUse, PublicSeed};
+use fhe_ckks::{
+    Context, EvaluationKeys, Galois, KeyId, KeyRequest, KeySwitchKey, KeyUse, PublicSeed, UncheckedKey,
+};
 
 const COUNT_BYTES: u64 = 4;
 const ENTRY_BYTES: u64 = 4 + 2;
 const SEED_BYTES: u64 = 32;
-/// Keys that are unpacked at a time: so many are in memory twice.
+/// Keys that are read before all threads check them.
 const TOGETHER: usize = 4;
 
 /// Writes evaluation keys one at a time, so that only one has to be in memory.
@@ -174,7 +176,7 @@ fn decode_v1<R: Read>(
     let mut keys = Keys::new();
     for _ in 0..n_keys {
         let wanted = order.next(entry(reader, context)?)?;
-        keys.push((wanted.0, unpacked(context, wanted, &packed(reader, context, wanted)?)?));
+        keys.push((wanted.0, unpacked(context, wanted, packed(reader, context, wanted)?)?));
     }
     order.end().map(|()| keys)
 }
@@ -192,13 +194,13 @@ fn decode_v2<R: Read>(
     reader.expect_exactly(rest.fold(0, u64::saturating_add))?;
     let mut keys = Keys::new();
     for some in entries.chunks(TOGETHER) {
-        // The file is read and hashed in order; what it says is unpacked by all threads.
+        // The file is read and hashed in order; what it says is checked, and the other halves grow, on all threads.
         let packed = some.iter().map(|&wanted| packed(reader, context, wanted));
         let packed = packed.collect::<Result<Vec<_>, _>>()?;
         let unpacked = some
             .par_iter()
             .zip(packed)
-            .map(|(&wanted, packed)| Ok((wanted.0, unpacked(context, wanted, &packed)?)));
+            .map(|(&wanted, packed)| Ok((wanted.0, unpacked(context, wanted, packed)?)));
         keys.extend(unpacked.collect::<Result<Vec<_>, FormatError>>()?);
     }
     Ok(keys)
@@ -254,26 +256,46 @@ fn entry<R: Read>(reader: &mut BodyReader<R>, whole: &Context) -> Result<(KeyUse
     Ok((key_use, level))
 }
 
-/// A key as the file has it: its seed, and the bytes of all its polynomials.
+/// A key as the file has it.
+enum Packed {
+    /// What memory has, too.
+    AsInMemory(UncheckedKey),
+    /// Its seed, and the bytes of all its polynomials: a prime is so large that memory has whole words.
+    Bytes(PublicSeed, Vec<u8>),
+}
+
 fn packed<R: Read>(
     reader: &mut BodyReader<R>,
-    context: &Context,
+    whole: &Context,
     wanted: (KeyUse, Level),
-) -> Result<(PublicSeed, Vec<u8>), FormatError> {
-    Ok((PublicSeed(reader.array()?), reader.bytes(key_bytes(context.params(), place(wanted)))?))
+) -> Result<Packed, FormatError> {
+    let (context, level) = (whole.of_key(wanted.0, wanted.1), wanted.1);
+    let seed = PublicSeed(reader.array()?);
+    let len = key_bytes(whole.params(), place(wanted));
+    if !UncheckedKey::is_possible(context, level) {
+        return Ok(Packed::Bytes(seed, reader.bytes(len)?));
+    }
+    reader.expect(len)?;
+    UncheckedKey::read(context, level, seed, |bytes| reader.fill(bytes)).map(Packed::AsInMemory)
 }
 
 fn unpacked(
     whole: &Context,
     (key_use, level): (KeyUse, Level),
-    (seed, packed): &(PublicSeed, Vec<u8>),
+    packed: Packed,
 ) -> Result<KeySwitchKey, FormatError> {
     let context = whole.of_key(key_use, level);
-    let (n, moduli) = (context.params().n(), context.params().key_primes(level));
-    let len = packed.len() / context.params().key_digits(level).len().max(1);
-    let digits = packed.chunks_exact(len.max(1)).map(|digit| unpack_poly(digit, n, &moduli));
-    let digits = digits.collect::<Result<Vec<_>, _>>()?;
-    KeySwitchKey::from_residues(context, level, *seed, &digits).map_err(|e| bad_field("evaluation key", e))
+    let key = match packed {
+        Packed::AsInMemory(key) => key.checked(context),
+        Packed::Bytes(seed, packed) => {
+            let (n, moduli) = (context.params().n(), context.params().key_primes(level));
+            let len = packed.len() / context.params().key_digits(level).len().max(1);
+            let digits = packed.chunks_exact(len.max(1)).map(|digit| unpack_poly(digit, n, &moduli));
+            let digits = digits.collect::<Result<Vec<_>, _>>()?;
+            KeySwitchKey::from_residues(context, level, seed, &digits)
+        }
+    };
+    key.map_err(|e| bad_field("evaluation key", e))
 }
 
 /// How the file names a key: zero, the steps of a rotation, as many as its ring has slots for the conjugation, or one more for
@@ -375,6 +397,22 @@ mod tests {
         let context = toy_context();
         let mut data = Vec::new();
         encode_evaluation_keys(&mut data, &context, &keys(&context)).unwrap();
+        check_damage(&data, |data| decode_evaluation_keys(data, data.len() as u64, &context).map(drop));
+    }
+
+    #[test]
+    fn keys_with_a_prime_that_memory_has_whole_words_for_survive_the_file() {
+        let whole = toy_context();
+        let mut spec = whole.params().spec().clone();
+        spec.special_primes =
+            fhe_bytecode::params::ntt_primes_below(60, spec.log_n, 1, &spec.towers).unwrap();
+        let context = Context::new(Params::new(spec).unwrap()).unwrap();
+        let keys = toy_key(&context, 1).evaluation_keys(&context, &request(&context), &mut fixed_seeds(2));
+        let mut data = Vec::new();
+        encode_evaluation_keys(&mut data, &context, keys.as_ref().unwrap()).unwrap();
+        let len = data.len() as u64;
+        let read = decode_requested_keys(&data[..], len, &context, &request(&context)).unwrap();
+        assert!(read == keys.unwrap());
         check_damage(&data, |data| decode_evaluation_keys(data, data.len() as u64, &context).map(drop));
     }
 

@@ -193,6 +193,15 @@ impl Kernels {
         Held::Integers
     }
 
+    /// Whether packed residues are below the prime.
+    pub fn is_reduced(&self, packed: Packed<'_>) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fma) = &self.fma {
+            return fma.is_reduced(packed);
+        }
+        packed.residues().all(|x| x < self.modulus.value())
+    }
+
     /// Integral doubles of any size to residues.
     pub fn reduce_f64(&self, out: &mut [u64], x: &[f64]) {
         #[cfg(target_arch = "x86_64")]

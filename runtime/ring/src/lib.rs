@@ -28,6 +28,7 @@ pub mod scalar;
 pub mod shared;
 #[allow(unsafe_code)]
 pub mod simd;
+mod stream;
 mod tower;
 mod tower_set;
 mod words;
@@ -42,8 +43,9 @@ pub use convert::{BaseConverter, Lifted};
 pub use kernels::Kernels;
 pub use modulus::Modulus;
 pub use ntt::{Begun, Ntt};
-pub use packed::{Packed, PackedPoly};
+pub use packed::{Packed, PackedPoly, Unchecked};
 pub use poly::{Basis, Coeff, Form, NttForm, Poly};
+pub use stream::Stream;
 pub use tower::{Ring, RingError, Tower};
 pub use tower_set::TowerSet;
 pub use words::{Held, Words};

@@ -1,8 +1,10 @@
 //! Memory of a server: reserved before it is used, keys kept while there is room.
 //!
 //! What plaintexts leave of the budget is for keys and working sets. A job starts when its keys and its working set are
-//! reserved; keys that no running job uses stay until others need their bytes, and the least recently used leave first.
+//! reserved; keys that no running job uses stay until others need their bytes. Those leave first that no waiting job wants, or
+//! that are wanted last; of these the least recently used.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -42,6 +44,17 @@ struct Entry {
 /// Keys in memory, or a place for them.
 type Slot = Mutex<Option<Arc<EvaluationKeys>>>;
 
+/// Where keys are, best for who needs them first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// In memory.
+    Here,
+    /// In the store alone.
+    Away,
+    /// Being read, by one whom the others wait for.
+    Coming,
+}
+
 /// What is in use, and what happened so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -77,9 +90,15 @@ impl Ledger {
         Usage { keys, working: inner.working, n_keys: inner.keys.len() as u64, ..inner.usage }
     }
 
-    /// Whether keys are in memory.
-    pub fn has(&self, key: &KeyRef) -> bool {
-        self.lock().keys.contains_key(key)
+    /// Where keys are.
+    pub fn place(&self, key: &KeyRef) -> Place {
+        let slot = self.lock().keys.get(key).map(|entry| Arc::clone(&entry.slot));
+        match slot.as_ref().map(|slot| slot.try_lock()) {
+            None => Place::Away,
+            Some(Ok(keys)) if keys.is_some() => Place::Here,
+            // Who reads them has the lock, or is about to take it.
+            Some(_) => Place::Coming,
+        }
     }
 
     /// Whose keys are in memory.
@@ -87,10 +106,17 @@ impl Ledger {
         self.lock().keys.keys().cloned().collect()
     }
 
-    /// Reserves memory for keys and a working set, if there is room; unused keys make room.
-    pub fn try_reserve(self: &Arc<Self>, key: &KeyRef, key_bytes: u64, working: u64) -> Option<Reservation> {
+    /// Reserves memory for keys and a working set, if there is room; unused keys make room. Those for which `turn` is largest
+    /// leave first.
+    pub fn try_reserve(
+        self: &Arc<Self>,
+        key: &KeyRef,
+        key_bytes: u64,
+        working: u64,
+        turn: impl Fn(&KeyRef) -> usize,
+    ) -> Option<Reservation> {
         let inner = self.lock();
-        self.reserve_in(inner, key, key_bytes, working)
+        self.reserve_in(inner, key, key_bytes, working, turn)
     }
 
     fn reserve_in(
@@ -99,10 +125,11 @@ impl Ledger {
         key: &KeyRef,
         key_bytes: u64,
         working: u64,
+        turn: impl Fn(&KeyRef) -> usize,
     ) -> Option<Reservation> {
         let new_keys = if inner.keys.contains_key(key) { 0 } else { key_bytes };
         let needed = new_keys.checked_add(working)?;
-        if !inner.make_room(self.capacity, needed, key) {
+        if !inner.make_room(self.capacity, needed, key, turn) {
             return None;
         }
         inner.clock += 1;
@@ -136,7 +163,7 @@ impl Ledger {
             if give_up() {
                 return None;
             }
-            if let Some(reservation) = self.try_reserve(key, key_bytes, working) {
+            if let Some(reservation) = self.try_reserve(key, key_bytes, working, |_| 0) {
                 return Some(reservation);
             }
             let guard = self.lock();
@@ -174,20 +201,27 @@ impl Ledger {
 }
 
 impl Inner {
-    /// Lets unused keys go, least recently used first, until `needed` bytes are free. Changes nothing if that cannot be.
-    fn make_room(&mut self, capacity: u64, needed: u64, wanted: &KeyRef) -> bool {
+    /// Lets unused keys go, last turn and then least recently used first, until `needed` bytes are free. Changes nothing if that
+    /// cannot be.
+    fn make_room(
+        &mut self,
+        capacity: u64,
+        needed: u64,
+        wanted: &KeyRef,
+        turn: impl Fn(&KeyRef) -> usize,
+    ) -> bool {
         let held: u64 = self.keys.values().map(|entry| entry.bytes).sum::<u64>() + self.working + self.held;
         let Some(target) = capacity.checked_sub(needed) else { return false };
-        let mut unused: Vec<(u64, KeyRef, u64)> = (self.keys.iter())
+        let mut unused: Vec<(Reverse<usize>, u64, KeyRef, u64)> = (self.keys.iter())
             .filter(|(key, entry)| entry.n_users == 0 && *key != wanted)
-            .map(|(key, entry)| (entry.used, key.clone(), entry.bytes))
+            .map(|(key, entry)| (Reverse(turn(key)), entry.used, key.clone(), entry.bytes))
             .collect();
-        if held - unused.iter().map(|(_, _, bytes)| bytes).sum::<u64>() > target {
+        if held - unused.iter().map(|(.., bytes)| bytes).sum::<u64>() > target {
             return false;
         }
         unused.sort();
         let mut held = held;
-        for (_, key, bytes) in unused {
+        for (.., key, bytes) in unused {
             if held <= target {
                 break;
             }
@@ -215,7 +249,7 @@ impl Hold {
         assert!(key_bytes + working <= self.bytes, "{key_bytes} + {working} of {}", self.bytes);
         let mut inner = self.ledger.lock();
         inner.held -= std::mem::take(&mut self.bytes);
-        self.ledger.reserve_in(inner, key, key_bytes, working).expect("the bytes were promised")
+        self.ledger.reserve_in(inner, key, key_bytes, working, |_| 0).expect("the bytes were promised")
     }
 }
 
@@ -292,8 +326,16 @@ mod tests {
         EvaluationKeys::from_parts(&context, KeyId([0; 16]), BTreeMap::new())
     }
 
+    fn is_here(ledger: &Ledger, number: u8) -> bool {
+        ledger.place(&key(number)) == Place::Here
+    }
+
+    fn reserved(ledger: &Arc<Ledger>, number: u8, bytes: u64, working: u64) -> Option<Reservation> {
+        ledger.try_reserve(&key(number), bytes, working, |_| 0)
+    }
+
     fn used(ledger: &Arc<Ledger>, number: u8, bytes: u64) {
-        let reservation = ledger.try_reserve(&key(number), bytes, 0).unwrap();
+        let reservation = reserved(ledger, number, bytes, 0).unwrap();
         reservation.keys(|| Ok::<_, ()>(no_keys())).unwrap();
     }
 
@@ -304,25 +346,50 @@ mod tests {
         used(&ledger, 2, 40);
         used(&ledger, 1, 40);
         used(&ledger, 3, 40);
-        assert!(ledger.has(&key(1)) && !ledger.has(&key(2)) && ledger.has(&key(3)));
+        assert!(is_here(&ledger, 1) && !is_here(&ledger, 2) && is_here(&ledger, 3));
         let usage = ledger.usage();
         assert_eq!((usage.keys, usage.hits, usage.misses, usage.evictions), (80, 1, 3, 1));
     }
 
     #[test]
+    fn keys_that_a_waiting_job_wants_stay_before_those_that_none_does() {
+        let ledger = Ledger::new(100);
+        for number in [1, 2, 3] {
+            used(&ledger, number, 30);
+        }
+        // The first is wanted next, the last one later, the other by nobody.
+        let turn = |wanted: &KeyRef| [1, 3].iter().position(|n| *wanted == key(*n)).unwrap_or(usize::MAX);
+        ledger.try_reserve(&key(4), 30, 0, turn).unwrap().keys(|| Ok::<_, ()>(no_keys())).unwrap();
+        assert!(is_here(&ledger, 1) && !is_here(&ledger, 2) && is_here(&ledger, 3));
+        drop(ledger.try_reserve(&key(5), 60, 0, turn).unwrap());
+        assert!(is_here(&ledger, 1) && !is_here(&ledger, 3) && !is_here(&ledger, 4));
+    }
+
+    #[test]
+    fn keys_that_are_being_read_are_not_here_yet() {
+        let ledger = Ledger::new(100);
+        assert_eq!(ledger.place(&key(1)), Place::Away);
+        let reservation = reserved(&ledger, 1, 40, 0).unwrap();
+        assert_eq!(ledger.place(&key(1)), Place::Coming);
+        let read = || {
+            assert_eq!(ledger.place(&key(1)), Place::Coming);
+            Ok::<_, ()>(no_keys())
+        };
+        reservation.keys(read).unwrap();
+        assert_eq!(ledger.place(&key(1)), Place::Here);
+    }
+
+    #[test]
     fn keys_in_use_stay_and_a_job_waits_for_them() {
         let ledger = Ledger::new(100);
-        let running = ledger.try_reserve(&key(1), 40, 30).unwrap();
+        let running = reserved(&ledger, 1, 40, 30).unwrap();
         running.keys(|| Ok::<_, ()>(no_keys())).unwrap();
-        assert!(ledger.try_reserve(&key(2), 40, 0).is_none());
+        assert!(reserved(&ledger, 2, 40, 0).is_none());
         assert_eq!(ledger.usage().evictions, 0);
-        assert!(
-            ledger.try_reserve(&key(1), 40, 30).is_some(),
-            "the same client's second job shares its keys"
-        );
+        assert!(reserved(&ledger, 1, 40, 30).is_some(), "the same client's second job shares its keys");
         drop(running);
-        assert!(ledger.try_reserve(&key(2), 40, 60).is_some());
-        assert!(ledger.try_reserve(&key(2), 40, 61).is_none(), "never more than there is");
+        assert!(reserved(&ledger, 2, 40, 60).is_some());
+        assert!(reserved(&ledger, 2, 40, 61).is_none(), "never more than there is");
     }
 
     #[test]
@@ -330,19 +397,19 @@ mod tests {
         let ledger = Ledger::new(100);
         used(&ledger, 1, 40);
         let hold = ledger.hold(70).unwrap();
-        assert!(ledger.has(&key(1)), "nobody needs the room yet");
-        assert!(ledger.hold(40).is_none() && ledger.try_reserve(&key(2), 40, 0).is_none());
+        assert!(is_here(&ledger, 1), "nobody needs the room yet");
+        assert!(ledger.hold(40).is_none() && reserved(&ledger, 2, 40, 0).is_none());
         let running = hold.reserve(&key(3), 40, 30);
-        assert!(!ledger.has(&key(1)) && ledger.usage().working == 30);
+        assert!(!is_here(&ledger, 1) && ledger.usage().working == 30);
         drop(running);
         drop(ledger.hold(100).unwrap());
-        assert!(ledger.try_reserve(&key(2), 40, 60).is_some());
+        assert!(reserved(&ledger, 2, 40, 60).is_some());
     }
 
     #[test]
     fn keys_that_could_not_be_read_take_no_room() {
         let ledger = Ledger::new(100);
-        let reservation = ledger.try_reserve(&key(1), 100, 0).unwrap();
+        let reservation = reserved(&ledger, 1, 100, 0).unwrap();
         assert_eq!(reservation.keys(|| Err::<EvaluationKeys, _>("damaged")), Err("damaged"));
         drop(reservation);
         assert_eq!(ledger.usage().keys, 0);
@@ -351,10 +418,10 @@ mod tests {
     #[test]
     fn forgotten_keys_are_read_again() {
         let ledger = Ledger::new(100);
-        let reservation = ledger.try_reserve(&key(1), 40, 0).unwrap();
+        let reservation = reserved(&ledger, 1, 40, 0).unwrap();
         reservation.keys(|| Ok::<_, ()>(no_keys())).unwrap();
         ledger.forget(&key(1));
         drop(reservation);
-        assert!(!ledger.has(&key(1)));
+        assert!(!is_here(&ledger, 1));
     }
 }

@@ -11,6 +11,8 @@
 #[cfg(target_arch = "x86_64")]
 mod center;
 #[cfg(target_arch = "x86_64")]
+mod chacha;
+#[cfg(target_arch = "x86_64")]
 mod complex;
 #[cfg(target_arch = "x86_64")]
 mod dot;
@@ -37,6 +39,8 @@ mod width;
 #[cfg(target_arch = "x86_64")]
 pub use center::center;
 #[cfg(target_arch = "x86_64")]
+pub(crate) use chacha::chacha20;
+#[cfg(target_arch = "x86_64")]
 pub(crate) use complex::{MIN_COMPLEX, integers};
 #[cfg(target_feature = "relaxed-simd")]
 pub(crate) use elementwise::{mul_into, mul_scalar_assign, reduce_f64};
@@ -53,6 +57,8 @@ pub use pointwise::FmaPointwise;
 #[cfg(target_arch = "x86_64")]
 pub use shared::{DoubleShared, IntegerShared};
 pub use width::Width;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use width::with_width;
 
 /// Primes below this bound may use the kernels of this module.
 pub const FMA_PRIME_BOUND: u64 = 1 << 50;

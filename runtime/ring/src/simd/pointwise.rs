@@ -5,7 +5,7 @@ use super::elementwise::{
     mul_assign, mul_into, mul_scalar_assign, reduce_f64, square_into, sub_mul_scalar_from,
 };
 use super::lanes::{Ifma, Lanes};
-use super::packed::{IntegerDot, unpack};
+use super::packed::{IntegerDot, is_reduced, unpack};
 use super::width::with_width;
 use super::{FMA_PRIME_BOUND, Width};
 use crate::modulus::{Modulus, ShoupConstant};
@@ -105,6 +105,11 @@ impl FmaPointwise {
         let held = if self.integer.is_some() { Held::Integers } else { Held::Doubles };
         with_width!(self.width, s => unpack(s, out, packed, held));
         held
+    }
+
+    /// Whether packed residues are below the prime.
+    pub fn is_reduced(&self, packed: Packed<'_>) -> bool {
+        with_width!(self.width, s => is_reduced(s, self.q, packed))
     }
 
     /// See [`scalar::reduce_f64`].

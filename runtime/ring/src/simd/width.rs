@@ -49,4 +49,4 @@ macro_rules! with_width {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use with_width;
+pub(crate) use with_width;

@@ -3,8 +3,10 @@
 use super::{INSTRUCTIONS, PRIMES, residues, rng};
 use crate::kernels::{Instructions, Kernels};
 use crate::modulus::Modulus;
+use crate::packed::pack;
 use crate::scalar::{self, End, PackedTerm, Start, Term};
-use crate::{Held, PackedPoly, Poly, Ring, Words};
+use crate::simd::FMA_PRIME_BOUND;
+use crate::{Held, PackedPoly, Poly, Ring, Unchecked, Words};
 
 /// Runs `check` for every prime and length with the scalar and the best kernels.
 fn for_each_case(lengths: &[usize], check: impl Fn(Modulus, &Kernels, usize)) {
@@ -245,4 +247,49 @@ fn integral_doubles_reduce_to_the_same_residues() {
         assert_eq!(found, expected);
         assert!(found.iter().all(|&r| r < q.value()));
     });
+}
+
+#[test]
+fn packed_residues_from_outside_are_below_their_prime_or_refused() {
+    let n = 64;
+    for prime in PRIMES.into_iter().filter(|prime| *prime < FMA_PRIME_BOUND) {
+        let sound = residues(&mut rng(6), prime, n);
+        let bits = (u64::BITS - prime.leading_zeros()) as usize;
+        let largest = (1 << bits) - 1;
+        for instructions in INSTRUCTIONS {
+            let ring = Ring::new(n, &[prime], &[], instructions).unwrap();
+            let basis = ring.basis_q(1);
+            assert!(Unchecked::is_possible(&ring, basis));
+            let read = |residues: &[u64]| {
+                let mut bytes = vec![0; bits * n / 8];
+                pack(&mut bytes, residues, bits);
+                let mut rest = &bytes[..];
+                let fill = |out: &mut [u8]| std::io::Read::read_exact(&mut rest, out);
+                Unchecked::read(&ring, basis, fill).unwrap().checked(&ring)
+            };
+            let expected = PackedPoly::new(&ring, &Poly::from_residues(n, basis, &sound).unwrap());
+            assert_eq!(read(&sound), Some(expected));
+            for (at, residue) in [(0, prime), (7, largest), (31, prime), (n - 1, prime), (n - 1, largest)] {
+                let mut wrong = sound.clone();
+                wrong[at] = residue;
+                assert_eq!(read(&wrong), None, "{residue} at {at} modulo {prime}, {instructions:?}");
+            }
+        }
+    }
+    let large = Ring::new(n, &PRIMES[8..], &[], Instructions::Best).unwrap();
+    assert!(!Unchecked::is_possible(&large, large.basis_q(1)), "its words are whole ones");
+}
+
+#[test]
+fn what_is_filled_tower_by_tower_is_packed_as_a_whole() {
+    let (n, mut rng) = (64, rng(7));
+    let ring = Ring::new(n, &PRIMES, &[], Instructions::Best).unwrap();
+    let basis = ring.basis_q(PRIMES.len());
+    let residues: Vec<u64> = PRIMES.iter().flat_map(|&prime| residues(&mut rng, prime, n)).collect();
+    let filled = PackedPoly::filled(&ring, basis, |tower, i, out| {
+        assert_eq!(tower.modulus.value(), PRIMES[i]);
+        out.copy_from_slice(&residues[i * n..][..n]);
+    });
+    assert_eq!(filled, PackedPoly::new(&ring, &Poly::from_residues(n, basis, &residues).unwrap()));
+    assert_eq!(filled.residues(), residues);
 }

@@ -47,7 +47,7 @@ impl Source for PathBuf {
     fn open(&self) -> io::Result<(Box<dyn Read + Send>, u64)> {
         let file = File::open(self)?;
         let len = file.metadata()?.len();
-        Ok((Box::new(BufReader::with_capacity(1 << 20, file)), len))
+        Ok((Box::new(BufReader::with_capacity(1 << 16, file)), len))
     }
 }
 

@@ -3,6 +3,7 @@
 mod evaluate;
 mod queue;
 mod recover;
+mod turns;
 mod worker;
 
 use serde::{Deserialize, Serialize};

@@ -54,6 +54,8 @@ pub(super) struct State {
 pub(super) struct Live {
     pub key: KeyRef,
     pub since: Instant,
+    /// Whether keys were read for it and another job at a time: it goes before others while they are in memory.
+    pub goes_along: bool,
     pub cancel: Cancel,
     /// Why it is cancelled, where it was not the client who said so.
     pub reason: Option<Problem>,
@@ -279,7 +281,7 @@ impl Jobs {
                 state = self.lock();
                 continue;
             }
-            if let Some((index, reservation)) = self.choose(&state) {
+            if let Some((index, reservation)) = self.choose(&mut state) {
                 let at = state.queue.remove(index).expect("chosen from the queue");
                 let key = state.live[&at].key.clone();
                 return Some((at, key, reservation));
@@ -289,28 +291,6 @@ impl Jobs {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
-
-    /// A job whose keys are in memory, unless the first one has waited long enough; then the first that fits.
-    fn choose(&self, state: &State) -> Option<(usize, Reservation)> {
-        let first = state.queue.front()?;
-        let is_patient = state.live[first].since.elapsed() < self.setup.limits.patience;
-        let in_memory = |at: &JobRef| self.setup.ledger.has(&state.live[at].key);
-        let mut order: Vec<usize> = (0..state.queue.len()).collect();
-        match is_patient {
-            true => order.sort_by_key(|&index| !in_memory(&state.queue[index])),
-            // Nobody overtakes one who waits for memory for too long.
-            false => order.truncate(1),
-        }
-        order.into_iter().find_map(|index| {
-            let key = &state.live[&state.queue[index]].key;
-            // A program that is gone needs no memory to be refused.
-            let (keys, working) = match self.setup.catalog.get(key.program) {
-                Some(entry) => (entry.key_bytes, entry.model.working_bytes()),
-                None => (0, 0),
-            };
-            Some((index, self.setup.ledger.try_reserve(key, keys, working)?))
-        })
-    }
 }
 
 impl State {
@@ -318,6 +298,7 @@ impl State {
         let live = Live {
             key,
             since: Instant::now(),
+            goes_along: false,
             cancel: Cancel::default(),
             reason: None,
             view: watch::Sender::new(job),

@@ -6,12 +6,13 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use fhe_machine::Profile;
+use fhe_serve::catalog::Catalog;
 use fhe_serve::jobs::{Evaluation, Evaluator, Failure, Report};
 use fhe_serve::limits::Limits;
 use fhe_serve::server::Options;
 
 use crate::client::TestClient;
-use crate::fixture::{Running, limited, options, start, start_with};
+use crate::fixture::{Running, limited, options, program_path, start, start_with};
 use crate::wire::{connect, read, request};
 
 /// A door that jobs wait at until it is opened or they are cancelled.
@@ -262,4 +263,49 @@ fn keys_of_many_clients_stay_within_the_memory() {
             assert!(server.metric("fhe_memory_bytes{kind=\"keys\"}") <= capacity);
         }
     }
+}
+
+#[test]
+fn keys_are_read_once_for_the_jobs_of_a_client_that_wait_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { patience: Duration::ZERO, ..Limits::default() };
+    let door = Door::default();
+    let (read, seen) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    let evaluator: Box<Evaluator> = {
+        let (wait, read, seen) = (door.evaluator(), Arc::clone(&read), Arc::clone(&seen));
+        Box::new(move |work: Evaluation<'_>| {
+            let key = work.key.to_string();
+            work.reservation.keys(|| {
+                read.lock().unwrap().push(key.clone());
+                work.read_keys()
+            })?;
+            seen.lock().unwrap().push(key);
+            wait(work)
+        })
+    };
+    // Room for the keys of one client and no more.
+    let starts = |memory: &u64| Catalog::load(&[program_path()], *memory, 1, true).is_ok();
+    let memory = (1..1024).map(|n| n << 16).find(starts).unwrap();
+    let options = Options { memory, ..limited(folder.path(), limits) };
+    let server = start_with(&options, Some(evaluator));
+    let clients: Vec<TestClient> = (0..3).map(|seed| TestClient::new(seed, None)).collect();
+    clients.iter().for_each(|client| client.upload(&server));
+    submit(&server, &clients[2], 0).expect(202, "");
+    eventually("the first job runs", || door.n_begun() == 1);
+    let mut jobs = Vec::new();
+    for number in 1..7 {
+        for client in &clients[..2] {
+            jobs.push(submit(&server, client, number).expect(202, "").json()["id"].clone());
+        }
+    }
+    read.lock().unwrap().clear();
+    door.open();
+    for id in &jobs {
+        eventually("every job is done", || state(&server, id) == "done");
+    }
+    let [a, b] = [&clients[0], &clients[1]].map(|client| client.key_id());
+    // Four at a time, then it is the other's turn.
+    let expected = [[&a; 4], [&b; 4], [&a, &a, &b, &b]].concat();
+    assert_eq!(seen.lock().unwrap()[1..].iter().collect::<Vec<_>>(), expected);
+    assert_eq!(*read.lock().unwrap(), [&a, &b, &a, &b].map(String::clone));
 }

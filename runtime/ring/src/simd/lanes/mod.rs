@@ -10,6 +10,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
+#[cfg(target_arch = "x86_64")]
+mod narrow;
 #[cfg(target_arch = "wasm32")]
 mod relaxed;
 
@@ -19,6 +21,8 @@ pub use avx2::Avx2;
 pub use avx512::Avx512;
 #[cfg(target_arch = "x86_64")]
 pub use ifma::Ifma;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use narrow::Narrow;
 #[cfg(target_arch = "wasm32")]
 pub use relaxed::Relaxed;
 

@@ -4,4 +4,4 @@ mod integer;
 mod unpack;
 
 pub(super) use integer::IntegerDot;
-pub(super) use unpack::unpack;
+pub(super) use unpack::{is_reduced, unpack};

@@ -1,5 +1,6 @@
 //! Packed residues to words or doubles.
 
+use crate::modulus::Modulus;
 use crate::packed::Packed;
 use crate::simd::lanes::Lanes;
 use crate::simd::prime::from_int;
@@ -37,4 +38,27 @@ pub(in crate::simd) fn unpack<S: Lanes>(s: S, out: &mut [u64], packed: Packed<'_
             Held::Doubles => (residue as f64).to_bits(),
         };
     }
+}
+
+/// Whether residues of at most 50 bits are below their prime.
+///
+/// # Panics
+/// When there are more bits.
+pub(in crate::simd) fn is_reduced<S: Lanes>(s: S, q: Modulus, packed: Packed<'_>) -> bool {
+    let step = 2 * S::WIDTH / 8 * packed.bits();
+    let n_pairs = packed.len() / (2 * S::WIDTH);
+    let pairs_are = s.run(
+        #[inline(always)]
+        || {
+            let (unpacker, bound) = (s.unpacker(packed.bits()), s.splat(q.value() as f64));
+            (0..n_pairs).all(
+                #[inline(always)]
+                |i| {
+                    let [a, b] = s.unpack_pair(packed.padded(), i * step, &unpacker);
+                    s.all_below(from_int(s, a), bound) && s.all_below(from_int(s, b), bound)
+                },
+            )
+        },
+    );
+    pairs_are && packed.piece(2 * S::WIDTH * n_pairs..packed.len()).residues().all(|x| x < q.value())
 }
