@@ -4,13 +4,13 @@
 //! worse, layer by layer. That is for choosing; what is stated is what the program itself does with every copy. Where following
 //! every score of every input takes too long, those with the largest gains are followed, as long as others may be worse.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fhe_bytecode::clear::InputError;
 use rayon::prelude::*;
 
-use crate::carried::Carried;
+use crate::carried::{Carried, Evaluated};
 use crate::measure::Case;
 use crate::pipeline::Built;
 use crate::schedule::covering;
@@ -59,11 +59,19 @@ fn worst(
         if *left < 0.0 {
             return Ok(None);
         }
-        let of_case = |case: &Followed<'_>| -> Result<f64, InputError> {
-            Ok(carried.variance(&carried.evaluated(case.input)?, case.result))
-        };
-        let found: Vec<f64> = chunk.par_iter().map(of_case).collect::<Result<_, _>>()?;
-        worst = found.into_iter().fold(worst, f64::max);
+        // Scores of one input share its evaluation.
+        let mut of_inputs: BTreeMap<*const f64, Vec<&Followed<'_>>> = BTreeMap::new();
+        chunk.iter().for_each(|case| of_inputs.entry(case.input.as_ptr()).or_default().push(case));
+        let of_inputs: Vec<Vec<&Followed<'_>>> = of_inputs.into_values().collect();
+        let evaluated: Vec<Evaluated> =
+            of_inputs.par_iter().map(|cases| carried.evaluated(cases[0].input)).collect::<Result<_, _>>()?;
+        let cases = of_inputs.iter().zip(&evaluated);
+        let cases: Vec<(&Followed<'_>, &Evaluated)> =
+            cases.flat_map(|(cases, evaluated)| cases.iter().map(move |case| (*case, evaluated))).collect();
+        let of_case =
+            |(case, evaluated): &(&Followed<'_>, &Evaluated)| carried.variance(evaluated, case.result);
+        let found = cases.par_iter().map(of_case).reduce(|| 0.0, f64::max);
+        worst = worst.max(found);
     }
     Ok(Some(worst))
 }

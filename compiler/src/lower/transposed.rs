@@ -158,7 +158,7 @@ mod tests {
                         output: Shape::new(4, extent(0, 7), extent(1, 8)),
                     };
                     let result = numbers(conv.output.len(), 3, 11);
-                    let mut found = numbers(conv.input.len(), 2, 5);
+                    let found = numbers(conv.input.len(), 2, 5);
                     let mut expected = found.clone();
                     let mut found = [found];
                     conv.apply_transposed(MemberIdx::FIRST, &[&result], &mut found);

@@ -174,7 +174,8 @@ impl Single {
             Sweeps::Each => {
                 let of_results = moments(&(0..n_out).map(unit).collect::<Vec<_>>());
                 mean = Moments::mean(of_results.iter());
-                cases = of_results.into_iter().enumerate().map(|(o, moments)| case(Some(o), moments)).collect();
+                cases =
+                    of_results.into_iter().enumerate().map(|(o, moments)| case(Some(o), moments)).collect();
             }
             Sweeps::Signs => {
                 let signs = |probe: u64| {

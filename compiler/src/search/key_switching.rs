@@ -118,6 +118,70 @@ pub enum ScheduleError {
     },
 }
 
+/// The cheapest schedule, and what came near it.
+pub(super) struct Searched {
+    pub(super) schedule: Schedule,
+    request: Request,
+    /// The cheapest first.
+    choices: Vec<Choice>,
+}
+
+/// A candidate with its segments, and the way that it is.
+struct Choice {
+    found: Candidate,
+    towers: Towers,
+    digits: Digits,
+    n_special: usize,
+    /// With what lack of headroom costs.
+    price: f64,
+    premium: f64,
+}
+
+/// Candidates whose scales are balanced again for the rings of their segments.
+const REBALANCED: usize = 2;
+
+impl Searched {
+    /// The cheapest schedule, where scales may be balanced again for the noise of smaller rings.
+    ///
+    /// # Errors
+    /// When a chain cannot be made.
+    pub(super) fn rebalanced(
+        self,
+        problem: &Problem<'_>,
+        prices: Prices<'_>,
+    ) -> Result<Schedule, ScheduleError> {
+        let Self { schedule, request, choices } = self;
+        let (target, cap) = (request.target(problem), request.cap(problem));
+        let chains = &Chains::new(problem.positions(), problem.log_n);
+        let of_choice = |choice: &Choice| {
+            let &Choice { ref found, towers, digits, n_special, premium, .. } = choice;
+            let way = Way { chains, towers, digits, n_special, cap };
+            let smaller = problem.rebalanced(found, target, way, request.segmentation, prices)?;
+            Ok(smaller.map(|(found, price)| (found, price * premium)))
+        };
+        let all: Result<Vec<_>, ScheduleError> =
+            choices[..choices.len().min(REBALANCED)].par_iter().map(of_choice).collect();
+        let cheapest = all?.into_iter().flatten().reduce(|a, b| if b.1 < a.1 { b } else { a });
+        let is_cheaper = |(_, price): &(Candidate, f64)| choices.first().is_none_or(|own| *price < own.price);
+        Ok(match cheapest.filter(is_cheaper) {
+            Some((found, _)) => problem.priced_schedule(found, request.precision, prices),
+            None => schedule,
+        })
+    }
+}
+
+impl Request {
+    /// Variance of the error of a result.
+    fn target(&self, problem: &Problem<'_>) -> f64 {
+        (problem.output_peak() * (-self.precision).exp2()).powi(2)
+    }
+
+    /// Largest modulus of the keys.
+    fn cap(&self, problem: &Problem<'_>) -> Option<u32> {
+        security_cap(problem.log_n).filter(|_| !self.insecure)
+    }
+}
+
 /// The cheapest schedule at one ring degree.
 ///
 /// # Errors
@@ -126,9 +190,8 @@ pub(super) fn schedule(
     problem: Problem<'_>,
     request: Request,
     prices: Prices<'_>,
-) -> Result<Schedule, ScheduleError> {
-    let target = (problem.output_peak() * (-request.precision).exp2()).powi(2);
-    let cap = security_cap(problem.log_n).filter(|_| !request.insecure);
+) -> Result<Searched, ScheduleError> {
+    let (target, cap) = (request.target(&problem), request.cap(&problem));
     let headrooms = match request.headroom {
         Some(bits) => vec![bits.max(LEAST_HEADROOM)],
         None => vec![WANTED_HEADROOM, LEAST_HEADROOM],
@@ -195,27 +258,27 @@ pub(super) fn schedule(
         }
         choices.into_iter().map(move |(found, premium)| (found, way, premium))
     });
-    let segmented = |(found, way, premium): (Candidate, Way<'_>, f64)| {
-        let Some((found, price)) = problem.segmented(found, target, request.segmentation, prices) else {
-            return Ok(None);
-        };
-        let smaller = problem.rebalanced(&found, target, way, request.segmentation, prices)?;
-        let cheaper = smaller.into_iter().fold((found, price), |a, b| if b.1 < a.1 { b } else { a });
-        Ok(Some((cheaper.0, cheaper.1 * premium)))
-    };
-    let all: Result<Vec<_>, ScheduleError> =
-        choices.collect::<Vec<_>>().into_par_iter().map(segmented).collect();
-    let cheapest = all?.into_iter().flatten().reduce(|a, b| if b.1 < a.1 { b } else { a });
-    let (best, _) = cheapest.ok_or(ScheduleError::DoesNotFit {
+    let choices: Vec<_> = choices.collect();
+    let all: Vec<Option<Choice>> = choices
+        .into_par_iter()
+        .map(|(found, way, premium)| {
+            let (found, price) = problem.segmented(found, target, request.segmentation, prices)?;
+            let Way { towers, digits, n_special, .. } = way;
+            Some(Choice { found, towers, digits, n_special, price: price * premium, premium })
+        })
+        .collect();
+    let mut choices: Vec<Choice> = all.into_iter().flatten().collect();
+    choices.sort_by(|a, b| a.price.total_cmp(&b.price));
+    let best = choices.first().map(|choice| choice.found.clone());
+    let best = best.ok_or(ScheduleError::DoesNotFit {
         log_n: problem.log_n,
         levels: problem.positions().n_levels(),
         precision: request.precision,
         needed,
         cap: cap.unwrap_or(0),
     })?;
-    let work = Work::new(&problem, &best.chain, prices.costs, prices.menus);
-    let (bill, _) = work.planned(&best.params, prices.costs.key_byte_s);
-    Ok(problem.scheduled(best, request.precision, bill.seconds))
+    let schedule = problem.priced_schedule(best, request.precision, prices);
+    Ok(Searched { schedule, request, choices })
 }
 
 /// The schedule for given parameters and scales.
@@ -280,6 +343,13 @@ impl Problem<'_> {
             c.local_variance(&schedule.chain).log2() <= MAX_LOCAL_BITS + 2.0 * SLACK_BITS + 0.5
         };
         schedule.error <= wanted && schedule.contributions.iter().all(local)
+    }
+
+    /// The schedule of a candidate with the plans that are best for it.
+    fn priced_schedule(&self, found: Candidate, precision: f64, prices: Prices<'_>) -> Schedule {
+        let work = Work::new(self, &found.chain, prices.costs, prices.menus);
+        let (bill, _) = work.planned(&found.params, prices.costs.key_byte_s);
+        self.scheduled(found, precision, bill.seconds)
     }
 
     fn scheduled(&self, found: Candidate, precision: f64, seconds: f64) -> Schedule {

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::facts::PlanFacts;
 use super::given::ParamsChoice;
 use super::key_budget;
-use super::key_switching::{self, Prices, Request, ScheduleError};
+use super::key_switching::{self, Prices, Request, ScheduleError, Searched};
 use super::like;
 use super::menu::{Kinds, Menus};
 use crate::cluster::{Clustering, distinct_plaintexts};
@@ -145,18 +145,19 @@ impl Front<'_> {
             let request = Request { precision, headroom, towers, segmentation, insecure };
             key_switching::schedule(problem, request, prices)
         };
-        let mut found: Vec<Schedule> = Vec::new();
-        let tried: Vec<Result<Schedule, ScheduleError>> = precisions.par_iter().map(schedule).collect();
+        let mut found: Vec<Searched> = Vec::new();
+        let tried: Vec<Result<Searched, ScheduleError>> = precisions.par_iter().map(schedule).collect();
         for (precision, tried) in precisions.into_iter().zip(tried) {
             match tried {
-                Ok(schedule) => found.push(schedule),
+                Ok(searched) => found.push(searched),
                 Err(ScheduleError::DoesNotFit { .. }) if precision > least || !found.is_empty() => {}
                 Err(error) => return Err(error),
             }
         }
-        let cheapest = found.iter().map(|s| s.seconds).fold(f64::INFINITY, f64::min);
-        let affordable = |s: &Schedule| s.seconds <= cheapest * PRECISION_PREMIUM;
-        Ok(found.into_iter().find(affordable).expect("the cheapest one is affordable"))
+        let cheapest = found.iter().map(|s| s.schedule.seconds).fold(f64::INFINITY, f64::min);
+        let affordable = |s: &Searched| s.schedule.seconds <= cheapest * PRECISION_PREMIUM;
+        let found = found.into_iter().find(affordable).expect("the cheapest one is affordable");
+        found.rebalanced(&problem, prices)
     }
 
     /// The layouts and the schedule at a ring degree, with plans that keep what the schedule says. Schedules are searched with

@@ -110,7 +110,7 @@ impl Problem<'_> {
     }
 
     /// A candidate whose lower levels are in smaller rings, with the scales that are enough for the noise there: all levels
-    /// have less to hold. Of those that are precise enough the cheapest.
+    /// have less to hold.
     pub(super) fn rebalanced(
         &self,
         found: &Candidate,
@@ -125,17 +125,14 @@ impl Problem<'_> {
         }
         let base = self.balanced(&found.contributions, target, found.sizes.headroom);
         let base = Sizes { input: found.sizes.input, ..base };
-        let mut best = None;
         for growth in REBALANCED_GROWTH {
             let Some((params, chain)) = way.with_special(&grown(&base, growth))? else { return Ok(None) };
             let smaller = self.judged(params, chain, grown(&base, growth));
             if let Some(better) = self.segmented(smaller, target, segmentation, prices) {
-                if best.as_ref().is_none_or(|(_, price): &(Candidate, f64)| better.1 < *price) {
-                    best = Some(better);
-                }
+                return Ok(Some(better));
             }
         }
-        Ok(best)
+        Ok(None)
     }
 
     /// For every level the largest period of what is at it or below.
