@@ -61,8 +61,9 @@ fn score_beyond_the_last_modulus_comes_back_as_simulated() {
         );
         // What comes back differs from the exact scores if, and only if, the simulation says so.
         let has_wrapped = summary.wrapped_samples == 1;
-        // Noise grows with the numbers that it meets: those of a square with the square of the input.
-        let tolerance = bound * (size / CALIBRATED).max(1.0).powi(2);
+        // Noise grows with the numbers that it meets: those of a square with the square of the input, and more where the mean
+        // over the calibration inputs is left out of them.
+        let tolerance = 2.0 * bound * (size / CALIBRATED).max(1.0).powi(2);
         assert_eq!(worst(&found, &exact) > tolerance, has_wrapped, "{found:?} for {exact:?}");
         assert!(!has_wrapped || summary.near_samples == 1);
         if !has_wrapped {

@@ -34,7 +34,7 @@ fn report_names_parameters_security_and_layers() {
     for key in ["n", "log2_q", "log2_pq", "security_cap_log2_pq", "predicted_seconds", "key_bytes"] {
         assert!(report[key].as_f64().is_some_and(|v| v > 0.0), "{key}");
     }
-    assert!(report["layers"].as_array().is_some_and(|l| l.len() == 8));
+    assert!(report["layers"].as_array().is_some_and(|l| l.len() == 11));
 }
 
 #[test]

@@ -25,9 +25,13 @@ pub(crate) fn centered(circuit: Circuit, samples: &[Vec<f64>]) -> Circuit {
     let mut renamed: Vec<ValueId> = Vec::with_capacity(values.len());
     for (i, value) in values.iter_mut().enumerate() {
         if let CircuitOp::Affine(affine) = &mut value.op {
+            // A sum over members has one bias, for what all of them read.
+            let is_merged = centered.merged && centered.outputs.contains(&ValueId(i as u32));
             for term in &affine.terms {
                 if let Some(mean) = &means[term.source.index()] {
-                    add(&mut affine.bias, image(&term.map, value.shape, mean), value.shape);
+                    let shift = image(&term.map, value.shape, mean);
+                    let shift = if is_merged { summed(&shift, centered.n_members) } else { shift };
+                    add(&mut affine.bias, shift, value.shape);
                 }
             }
         }
@@ -57,6 +61,15 @@ fn add(bias: &mut Option<Constant>, constant: Constant, shape: Shape) {
         None => constant,
         Some(bias) => bias.plus(&constant, shape),
     });
+}
+
+/// The sum over so many members of a constant that each has, or that all share.
+fn summed(constant: &Constant, n_members: usize) -> Constant {
+    let members = (0..n_members as u32).map(|member| constant.of(MemberIdx(member)));
+    let mut sum = vec![0.0; constant.of(MemberIdx::FIRST).len()];
+    members.for_each(|t| sum.iter_mut().zip(t.iter()).for_each(|(sum, x)| *sum += x));
+    let sum = Tensor::from_f64(constant.dims().to_vec(), sum).expect("as many numbers as a member has");
+    Constant::new(vec![sum])
 }
 
 /// What is subtracted from every value: nothing where it would change a product or a result, or bring little.
@@ -117,8 +130,7 @@ fn of_channels(circuit: &Circuit, sample: &[f64], member: MemberIdx) -> Vec<Sums
     circuit.values.iter().zip(&trace.values).map(sums).collect()
 }
 
-/// Values whose mean may be left out: maps with weights read them, and nothing that multiplies them with each other. What a
-/// sum over members reads stays, since it has one bias for all.
+/// Values whose mean may be left out: maps with weights read them, and nothing that multiplies them with each other.
 fn may_move(circuit: &Circuit) -> Vec<bool> {
     let mut is_read = vec![false; circuit.values.len()];
     let mut stays = vec![false; circuit.values.len()];
@@ -128,10 +140,8 @@ fn may_move(circuit: &Circuit) -> Vec<bool> {
             CircuitOp::Input => stays[id.index()] = true,
             CircuitOp::Product(factors) => factors.iter().for_each(|f| stays[f.index()] = true),
             CircuitOp::Affine(affine) => {
-                let is_merged = circuit.merged && circuit.outputs.contains(&id);
                 for term in &affine.terms {
                     is_read[term.source.index()] |= matches!(term.map, Map::Conv(_));
-                    stays[term.source.index()] |= is_merged;
                 }
             }
         }
@@ -178,4 +188,86 @@ fn numbers(dims: &[usize; 3], n_members: usize, of: impl Fn(MemberIdx) -> Vec<f6
         false => Tensor::from_f64(dims.to_vec(), numbers).expect("an image has its shape"),
     };
     Constant::new(all.into_iter().map(tensor).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use fhec_ir::spec::{GraphSpec, Uniform};
+    use fhec_ir::{ensemble, verify};
+
+    use super::*;
+    use crate::lower::lower;
+
+    /// Padding and a stride, a sum of two ways, and a polynomial whose power is read twice.
+    fn network(seed: u32) -> fhec_ir::Graph {
+        let weight = |dims: &str, k: u32| format!("Between({dims}, {}, -0.4, 0.5)", 10 * seed + k);
+        let pads = "pads: (top: 1, left: 1, bottom: 1, right: 1)";
+        let text = format!(
+            r#"(nodes: [
+                (name: "x", op: Input(2, 6, 6)),
+                (name: "c", of: ["x"], op: Conv2d(weight: {}, {pads})),
+                (name: "q", of: ["c"], op: Poly(Values([3, 1], [0.0, 0.0, 1.0]))),
+                (name: "d", of: ["q"], op: Conv2d(weight: {}, {pads})),
+                (name: "s", of: ["d", "q"], op: Add),
+                (name: "r", of: ["s"], op: Poly(Values([5, 1], [0.1, 0.5, 0.2, 0.1, 1.0]))),
+                (name: "e", of: ["r"], op: Conv2d(weight: {}, stride: (2, 2))),
+                (name: "f", of: ["e"], op: Flatten),
+                (name: "g", of: ["f"], op: Linear(weight: {})),
+                (name: "o", of: ["g"], op: Output),
+            ])"#,
+            weight("[3, 2, 3, 3]", 1),
+            weight("[3, 3, 3, 3]", 2),
+            weight("[4, 3, 3, 3]", 3),
+            weight("[5, 16]", 4),
+        );
+        ron::from_str::<GraphSpec>(&text).unwrap().build().unwrap()
+    }
+
+    fn inputs(n: u64) -> Vec<Vec<f64>> {
+        let input = |seed: u64| {
+            let mut stream = Uniform::new(seed);
+            (0..72).map(|_| stream.between(-0.5, 1.0)).collect()
+        };
+        (1..=n).map(input).collect()
+    }
+
+    fn check(graph: &fhec_ir::Graph) -> (Circuit, Circuit) {
+        let circuit = lower(verify(graph).unwrap());
+        let samples = inputs(5);
+        let centered = centered(circuit.clone(), &samples);
+        centered.judge().unwrap();
+        for input in &inputs(8) {
+            let [before, after] = [&circuit, &centered].map(|circuit| eval::scores(circuit, &[input]));
+            for (a, b) in before.iter().zip(&after) {
+                assert!((a - b).abs() < 1e-9 * (1.0 + a.abs()), "{before:?} became {after:?}");
+            }
+        }
+        (circuit, centered)
+    }
+
+    #[test]
+    fn what_maps_read_has_no_mean_and_scores_stay() {
+        let (before, after) = check(&network(1));
+        let energies = |circuit: &Circuit| -> f64 {
+            let trace = eval::trace(circuit, &[&inputs(1)[0]], MemberIdx::FIRST);
+            let of_value = |id: ValueId| {
+                let CircuitOp::Affine(affine) = &circuit.value(id).op else { return 0.0 };
+                let read = affine.terms.iter().filter(|term| matches!(term.map, Map::Conv(_)));
+                let energy =
+                    |term: &Term| trace.values[term.source.index()].iter().map(|x| x * x).sum::<f64>();
+                read.map(energy).sum()
+            };
+            circuit.ids().map(of_value).sum()
+        };
+        let [before_all, after_all] = [&before, &after].map(energies);
+        assert!(after_all < 0.9 * before_all, "{after_all} of {before_all}");
+        // A mean that products or results would miss stays.
+        assert!(after.values.len() > before.values.len());
+    }
+
+    #[test]
+    fn members_have_means_of_their_own() {
+        let (_, after) = check(&ensemble(&[network(1), network(2), network(3)]).unwrap());
+        assert_eq!(after.n_members, 3);
+    }
 }
