@@ -50,6 +50,8 @@ pub(crate) struct BuildOptions {
     pub(crate) costs: CostModel,
     /// Ciphertexts that the input may be the sum of.
     pub(crate) n_encryptions: usize,
+    /// Inputs that are evaluated together.
+    pub(crate) batch: usize,
 }
 
 /// How channels share ciphertexts.

@@ -96,6 +96,7 @@ fn compile_one(
         .filter(|options| options.order == Order::Before)
         .map(|options| cluster_model(&mut imported.graph, options));
     observer.imported(&imported);
+    labels::check_batch(request)?;
     let (labels, classes) = (labels::labels(request, &imported)?, imported.classes());
     let log_n = ring_degrees(request)?;
     let shape = match imported.graph.inputs()[..] {
@@ -105,8 +106,8 @@ fn compile_one(
             return Err(BuildError::Arity { inputs: other.len(), outputs }.into());
         }
     };
-    let ports = &labels.input_ports;
-    let calibration = CalibrationSet::new(&request.calibration, shape, &labels.preprocessing, ports)?;
+    let ports = labels::ports(&imported);
+    let calibration = CalibrationSet::new(&request.calibration, shape, &labels.preprocessing, &ports)?;
     let calibration = calibration.typical(&imported.graph);
     observer.stage(Stage::Passes);
     let (graph, saturation) = optimized(request, imported.graph, &calibration, observer)?;
@@ -123,6 +124,7 @@ fn compile_one(
         memory: request.memory,
         costs: request.costs.clone(),
         n_encryptions: ports.len().max(1),
+        batch: request.batch,
     };
     if let Some(other) = &request.like {
         like::ask(&mut options, other)?;

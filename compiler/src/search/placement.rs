@@ -94,14 +94,14 @@ impl Front<'_> {
     fn counted(self, packing: Packing, slots: u32) -> Result<Option<Clustering>, BuildError> {
         let Some((clustering, original)) = self.clustering else { return Ok(None) };
         let layouts = layout::assign(original, packing, slots)?;
-        let unclustered = self.placed(&self.timed.with_constants(Arc::clone(original)), layouts)?;
+        let unclustered = self.placed(&self.timed.with_constants(Arc::clone(original)), layouts, 1)?;
         Ok(Some(clustering.clone().replacing(distinct_plaintexts(&unclustered))))
     }
 
-    fn placed(self, timed: &Timed, layouts: Vec<Layout>) -> Result<Placed, BuildError> {
+    fn placed(self, timed: &Timed, layouts: Vec<Layout>, batch: usize) -> Result<Placed, BuildError> {
         let acting =
             |value: ValueId, term: &PlacedTerm| self.stats.least_weights(value, term.source, term.in_place());
-        Ok(Placed::new(timed, layouts, &acting)?)
+        Ok(Placed::of_batch(timed, layouts, batch, &acting)?)
     }
 
     /// Layouts and schedule at the smallest ring degree that has one.
@@ -155,8 +155,9 @@ impl Front<'_> {
     /// that covers both, and at last with noise that covers every plan.
     fn at_ring(self, packing: Packing, log_n: u32) -> Result<Found, BuildError> {
         let Self { timed, stats, options, .. } = self;
-        let layouts = layout::assign(timed.circuit(), packing, 1 << (log_n - 1))?;
-        let placed = self.placed(timed, layouts)?;
+        let batch = options.batch;
+        let layouts = layout::assign_batch(timed.circuit(), packing, 1 << (log_n - 1), batch as u32)?;
+        let placed = self.placed(timed, layouts, batch)?;
         placed.judge()?;
         let mut plan_facts = PlanFacts::new(&placed);
         let mut facts = plan_facts.middling(log_n, &options.costs)?;
