@@ -52,6 +52,8 @@ pub(crate) struct BuildOptions {
     pub(crate) n_encryptions: usize,
     /// Inputs that are evaluated together.
     pub(crate) batch: usize,
+    /// Those of them that may share a ciphertext.
+    pub(crate) shared: usize,
 }
 
 /// How channels share ciphertexts.

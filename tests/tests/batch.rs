@@ -3,12 +3,19 @@
 
 mod networks;
 
+use std::sync::Arc;
+
+use fhe_bytecode::check::Fact;
 use fhe_bytecode::codec;
 use fhe_bytecode::{CheckedProgram, Op};
+use fhe_ckks::Context;
+use fhe_client::{Client, joined};
 use fhe_fixed_seeds::fixed_seeds;
 use fhe_machine::{Options, Silent};
 use fhe_runtime::Trial;
+use fhe_secret::SecretKey;
 use fhec::pipeline::LayoutChoice;
+use fhec::simulate::simulate;
 use fhec::{CompileError, Model, Request, compile};
 use fhec_ir::{Graph, MemberIdx, evaluate};
 use networks::{BRANCHES, LENET, RESNET, TOY_LOG_N, VGG, graph};
@@ -30,11 +37,14 @@ fn inputs(graph: &Graph, n: usize) -> Vec<Vec<f64>> {
     (0..n).map(input).collect()
 }
 
-/// The most tensors that a run of registers holds, and the most inputs that share a ciphertext.
-fn shared(program: &CheckedProgram) -> (u32, usize) {
-    let facts = || program.steps().filter_map(|step| step.result.copied());
-    let members = facts().map(|fact| program.layout(fact.layout).members()).max();
-    (facts().map(|fact| fact.lanes).max().unwrap(), members.unwrap())
+/// The most inputs that share a ciphertext.
+fn most_members(program: &CheckedProgram) -> usize {
+    let members = |fact: &Fact| program.layout(fact.layout).members();
+    program.steps().filter_map(|step| step.result).map(members).max().unwrap()
+}
+
+fn options() -> Options {
+    Options { memory: 4 << 30, n_evaluations: 2 }
 }
 
 /// Every input of every batch, the last one not full, has the result of the clear evaluator within the predicted error.
@@ -45,8 +55,7 @@ fn check(nodes: &str, layout: LayoutChoice, batch: usize) -> CheckedProgram {
     assert_eq!(codec::decode(&codec::encode(&program), codec::DEFAULT_LIMIT).unwrap().spec(), program.spec());
     let inputs = inputs(&graph, batch + batch / 2);
     let mut seeds = fixed_seeds(7);
-    let options = Options { memory: 4 << 30, n_evaluations: 2 };
-    let trial = Trial::new(&program, options, &mut seeds).unwrap();
+    let trial = Trial::new(&program, options(), &mut seeds).unwrap();
     let tensors: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
     let outcomes = trial.run_batch(&tensors, &mut seeds, &Silent).unwrap();
     assert_eq!(outcomes.len(), inputs.len());
@@ -88,11 +97,81 @@ fn other_networks_have_the_results_of_their_inputs_alone() {
     check(LENET, LayoutChoice::Hw, 2);
 }
 
+/// Whatever shares a ciphertext, every value has all inputs of its batch.
 #[test]
 fn lanes_come_together_where_slots_are_free() {
     let graph = graph(RESNET);
-    let shared = [1, 4, 8, 16].map(|batch| shared(&built(&graph, LayoutChoice::Packed, batch)));
-    assert_eq!(shared, [(1, 1), (1, 4), (2, 8), (4, 16)]);
+    for batch in [4, 8, 16] {
+        let program = built(&graph, LayoutChoice::Packed, batch);
+        for fact in program.steps().filter_map(|step| step.result.copied()) {
+            let members = program.layout(fact.layout).members();
+            assert_eq!(fact.lanes as usize * members, batch, "{members} members in {} lanes", fact.lanes);
+        }
+        assert!(most_members(&program) > 1, "a batch of {batch} shares nothing");
+    }
+    assert_eq!(most_members(&built(&graph, LayoutChoice::Packed, 1)), 1);
+}
+
+#[test]
+fn results_have_the_same_bits_for_any_number_of_threads() {
+    let graph = graph(RESNET);
+    let program = built(&graph, LayoutChoice::Packed, 4);
+    let inputs = inputs(&graph, 3);
+    let with_threads = |n: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        pool.install(|| {
+            let mut seeds = fixed_seeds(7);
+            let trial = Trial::new(&program, options(), &mut seeds).unwrap();
+            let tensors: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
+            let outcomes = trial.run_batch(&tensors, &mut seeds, &Silent).unwrap();
+            outcomes.into_iter().map(|outcome| outcome.decrypted).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(with_threads(1), with_threads(3));
+}
+
+/// The interface tells a client what a batch is; one input alone is refused with what the program takes.
+#[test]
+fn clients_are_told_what_a_batch_is() {
+    let graph = graph(LENET);
+    let program = built(&graph, LayoutChoice::Packed, 2);
+    let interface = program.interface();
+    let again =
+        codec::read_interface(&codec::encode_interface(&interface)[..], codec::INTERFACE_LIMIT).unwrap();
+    assert_eq!((again.batch(), again.of_one().batch()), (2, 1));
+    assert_eq!(again.input_ciphertexts(), program.input_layout().n_cts() * program.input_layout().lanes(2));
+    let context = Context::new(program.params().clone()).unwrap();
+    let mut seeds = fixed_seeds(3);
+    let key = SecretKey::generate(&context, &mut seeds).unwrap();
+    let client = Client::new(Arc::new(interface), context, key).unwrap();
+    let one = inputs(&graph, 1).remove(0);
+    let refused = client.encrypt(&one, &mut seeds).unwrap_err();
+    assert_eq!(refused.to_string(), "the program takes 2 inputs at once and gives as many results");
+    assert!(client.encrypt(&joined(&[&one], 2), &mut seeds).is_ok());
+}
+
+#[test]
+fn simulation_has_a_result_for_every_sample() {
+    let graph = graph(LENET);
+    let program = built(&graph, LayoutChoice::Packed, 4);
+    let samples = inputs(&graph, 6);
+    let simulation = simulate(&program, &samples, 1, &mut |_, _| ()).unwrap();
+    assert_eq!((simulation.results.len(), simulation.summary.samples), (6, 6));
+    assert!(simulation.summary.max_abs_error < program.spec().prediction.max_abs_error);
+}
+
+#[test]
+fn keys_of_a_batch_serve_another_model_of_the_same_batch_only() {
+    let graph = graph(LENET);
+    let first = built(&graph, LayoutChoice::Packed, 4);
+    let like = |batch| Request {
+        like: Some(Box::new(first.clone())),
+        ..request(&graph, LayoutChoice::Packed, batch)
+    };
+    let like = |batch| compile(&Request { log_n: None, precision: None, ..like(batch) }, &mut ());
+    assert!(like(4).is_ok());
+    let Err(CompileError::Unlike { what }) = like(1) else { panic!("another batch is accepted") };
+    assert_eq!(what, "it takes 4 inputs at once");
 }
 
 /// Lanes of one map share its plaintexts: a batch has no more maps than an input alone.

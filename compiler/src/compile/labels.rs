@@ -1,5 +1,6 @@
 //! What a program tells its users: names, preprocessing and classes, from the request or from the model.
 
+use fhe_bytecode::program::MAX_PORTS;
 use fhe_bytecode::text::harmless;
 use fhe_bytecode::{Origin, Port, Preprocessing, Tail, TailStep, batch_ports};
 use fhec_ir::NodeId;
@@ -42,12 +43,16 @@ pub(super) fn labels(request: &Request, imported: &Imported) -> Result<Labels, C
 }
 
 /// Refuses a batch that nothing is placed for.
-pub(super) fn check_batch(request: &Request) -> Result<(), CompileError> {
+pub(super) fn check_batch(request: &Request, imported: &Imported) -> Result<(), CompileError> {
     let batch = request.batch;
+    let n_ports = imported.inputs.len().max(imported.ports.len()).max(1);
     let what = match () {
         () if !batch.is_power_of_two() || batch > MAX_BATCH => "is no power of two up to 64",
         () if batch > 1 && request.models.len() > 1 => "does not go with an ensemble",
         () if batch > 1 && request.cluster.is_some() => "does not go with clustered weights",
+        () if batch > 1 && n_ports.saturating_mul(batch) > MAX_PORTS => {
+            "has more inputs and outputs than a program can name"
+        }
         () => return Ok(()),
     };
     Err(CompileError::Batch { batch, what })

@@ -19,6 +19,7 @@ mod survey;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use fhe_bytecode::CostModel;
 use fhe_bytecode::params::LOG_N_RANGE;
 use fhec_ir::{Graph, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, Saturation, pipeline};
@@ -96,7 +97,7 @@ fn compile_one(
         .filter(|options| options.order == Order::Before)
         .map(|options| cluster_model(&mut imported.graph, options));
     observer.imported(&imported);
-    labels::check_batch(request)?;
+    labels::check_batch(request, &imported)?;
     let (labels, classes) = (labels::labels(request, &imported)?, imported.classes());
     let log_n = ring_degrees(request)?;
     let shape = match imported.graph.inputs()[..] {
@@ -122,9 +123,10 @@ fn compile_one(
         segmentation: request.segmentation,
         insecure: request.insecure,
         memory: request.memory,
-        costs: request.costs.clone(),
+        costs: costs(request),
         n_encryptions: ports.len().max(1),
         batch: request.batch,
+        shared: request.batch,
     };
     if let Some(other) = &request.like {
         like::ask(&mut options, other)?;
@@ -227,7 +229,15 @@ fn optimized(
     Ok((graph, saturation))
 }
 
+/// What operations cost. A byte of keys is worth more time of a batch than of one input, as it takes longer, and less of each of
+/// its inputs, as they share it.
+fn costs(request: &Request) -> CostModel {
+    let costs = request.costs.clone();
+    CostModel { key_byte_s: costs.key_byte_s * (request.batch as f64).sqrt(), ..costs }
+}
+
 /// Ring degrees that may be used, as log2.
+
 fn ring_degrees(request: &Request) -> Result<RangeInclusive<u32>, CompileError> {
     match (&request.log_n, request.toy) {
         (Some(range), toy) if toy || range.start() >= LOG_N_RANGE.start() => Ok(range.clone()),

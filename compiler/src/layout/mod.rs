@@ -34,8 +34,8 @@ pub fn assign(circuit: &Circuit, packing: Packing, slots: u32) -> Result<Vec<Lay
     with_members(circuit, packing, slots, &members, &|layout| Ok(layout))
 }
 
-/// The layout of every value of a batch: where a value leaves slots free, several inputs share its ciphertexts as members
-/// do, and no later value has fewer of them, so that they only ever come together.
+/// The layout of every value of a batch: where a value leaves slots free, several inputs, `most` at most, share its ciphertexts
+/// as members do, and no later value has fewer of them, so that they only ever come together.
 ///
 /// # Errors
 /// When one channel of a value does not fit one ciphertext.
@@ -43,14 +43,11 @@ pub fn assign_batch(
     circuit: &Circuit,
     packing: Packing,
     slots: u32,
-    batch: u32,
+    most: u32,
 ) -> Result<Vec<Layout>, LayoutError> {
     let alone = assign(circuit, packing, slots)?;
-    if batch == 1 {
-        return Ok(alone);
-    }
     let room = |layout: &Layout| match layout.n_cts() == 1 || packing == Packing::Hw {
-        true => batch.min(slots / layout.period() as u32),
+        true => most.min(slots / layout.period() as u32),
         false => 1,
     };
     let families = families(circuit);

@@ -240,6 +240,12 @@ impl Placed {
         &self.value(id).layout
     }
 
+    /// The most members that a value has.
+    #[must_use]
+    pub fn most_members(&self) -> usize {
+        self.values.iter().map(|value| value.layout.members()).max().unwrap_or(1)
+    }
+
     /// Whether a value at a boundary is rescaled itself: it is a product or has a summand that is multiplied.
     #[must_use]
     pub fn is_rescaled(&self, id: ValueId) -> bool {

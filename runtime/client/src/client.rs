@@ -54,7 +54,7 @@ impl Client {
     /// one copy per member. A program for batches takes as many tensors, one after the other ([`joined`]).
     ///
     /// # Errors
-    /// If the tensor has another size, a value cannot be encoded, or there is no randomness.
+    /// If the tensor has another size or is one of a batch only, a value cannot be encoded, or there is no randomness.
     pub fn encrypt(
         &self,
         tensor: &[f64],
@@ -63,7 +63,12 @@ impl Client {
         let (layout, batch) = (self.interface.input_layout(), self.interface.batch());
         let (found, expected) = (tensor.len(), batch * layout.shape().len());
         if found != expected {
-            return Err(ClientError::TensorLength { found, expected });
+            let is_one = batch > 1 && found == layout.shape().len();
+            return Err(if is_one {
+                ClientError::Batch { batch }
+            } else {
+                ClientError::TensorLength { found, expected }
+            });
         }
         let slots = Zeroizing::new(layout.scatter_batch(tensor, batch));
         let input = self.interface.input();
