@@ -99,7 +99,8 @@ pub(super) fn ends(input: &InputSpec, output: &OutputSpec, layouts: &[Layout]) -
 fn bad_ports(ports: &[Port], layout: &Layout) -> Option<Fault> {
     let len = layout.shape().len();
     let batch = batch(ports, len);
-    if batch == 1 || ports.len() > MAX_PORTS {
+    // As many ports at least as inputs: what a file says must not decide how long this takes.
+    if batch == 1 || batch > ports.len() || ports.len() > MAX_PORTS {
         return bad_port(ports, len);
     }
     let one = &ports[..ports.len() / batch];
