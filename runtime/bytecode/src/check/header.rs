@@ -99,13 +99,14 @@ pub(super) fn ends(input: &InputSpec, output: &OutputSpec, layouts: &[Layout]) -
 fn bad_ports(ports: &[Port], layout: &Layout) -> Option<Fault> {
     let len = layout.shape().len();
     let batch = batch(ports, len);
-    // As many ports at least as inputs: what a file says must not decide how long this takes.
-    if batch == 1 || batch > ports.len() || ports.len() > MAX_PORTS {
+    if batch == 1 || ports.len() > MAX_PORTS {
         return bad_port(ports, len);
     }
     let one = &ports[..ports.len() / batch];
-    let repeated = batch.is_multiple_of(layout.members()) && ports == batch_ports(one, len, batch);
-    bad_port(one, len).or_else(|| (!repeated).then(|| Fault::Port(self::repeated(&ports[0].name))))
+    match batch.is_multiple_of(layout.members()) && ports == batch_ports(one, len, batch) {
+        true => bad_port(one, len),
+        false => bad_port(ports, len),
+    }
 }
 
 /// The first port that leaves the tensor or takes numbers of the one before it.

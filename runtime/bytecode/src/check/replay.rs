@@ -337,6 +337,7 @@ impl Replay<'_> {
 
     /// Lanes of an input or output whose ports tell a batch.
     fn lanes(&self, layout: LayoutId, ports: &[Port], run: CtRange) -> Result<u32, Fault> {
+        bounded(run)?;
         let layout = self.layout(layout)?;
         let lanes = layout.lanes(batch(ports, layout.shape().len()));
         let needed = layout.n_cts().saturating_mul(lanes);

@@ -54,10 +54,11 @@ impl Port {
     }
 }
 
-/// Inputs or results that ports tell: as many tensors of `len` numbers as they reach into, one at least.
+/// Inputs or results that ports tell: as many tensors of `len` numbers as they reach into, where every one of them has a port.
 pub(crate) fn batch(ports: &[Port], len: usize) -> usize {
     let end = |port: &Port| (port.offset as usize).saturating_add(port.n_numbers().unwrap_or(0));
-    ports.iter().map(end).max().unwrap_or(0).div_ceil(len.max(1)).max(1)
+    let reached = ports.iter().map(end).max().unwrap_or(0).div_ceil(len.max(1)).max(1);
+    if reached > ports.len() { 1 } else { reached }
 }
 
 /// The ports of a batch: those of one tensor of `len` numbers, once for each.
