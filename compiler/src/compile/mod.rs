@@ -237,7 +237,6 @@ fn costs(request: &Request) -> CostModel {
 }
 
 /// Ring degrees that may be used, as log2.
-
 fn ring_degrees(request: &Request) -> Result<RangeInclusive<u32>, CompileError> {
     match (&request.log_n, request.toy) {
         (Some(range), toy) if toy || range.start() >= LOG_N_RANGE.start() => Ok(range.clone()),
