@@ -84,14 +84,16 @@ pub(super) fn ends(input: &InputSpec, output: &OutputSpec, layouts: &[Layout]) -
     let ranges = [input.range, output.range].into_iter().flatten();
     faults.extend(ranges.filter(|range| !range.is_ordered()).map(Fault::Interval));
     let layout = |id: LayoutId| layouts.get(id.index());
-    faults.extend(layout(input.layout).and_then(|layout| bad_ports(&input.ports, layout)));
-    faults.extend(layout(output.layout).and_then(|layout| bad_ports(&output.ports, layout)));
-    faults.extend(layout(output.layout).and_then(|layout| bad_tail(output, layout.shape().len())));
-    if let (Some(from), Some(to)) = (layout(input.layout), layout(output.layout)) {
+    let (from, to) = (layout(input.layout), layout(output.layout));
+    let mut bad: Vec<Fault> = from.and_then(|layout| bad_ports(&input.ports, layout)).into_iter().collect();
+    bad.extend(to.and_then(|layout| bad_ports(&output.ports, layout)));
+    if let (Some(from), Some(to), true) = (from, to, bad.is_empty()) {
         let (inputs, results) =
             (batch(&input.ports, from.shape().len()), batch(&output.ports, to.shape().len()));
-        faults.extend((inputs != results).then_some(Fault::Batch { inputs, results }));
+        bad.extend((inputs != results).then_some(Fault::Batch { inputs, results }));
     }
+    faults.extend(bad);
+    faults.extend(to.and_then(|layout| bad_tail(output, layout.shape().len())));
     faults
 }
 
