@@ -174,7 +174,8 @@ impl<'p> Trial<'p> {
         Ok(outcomes.pop().expect("one input gives one outcome"))
     }
 
-    /// Sends several input tensors through everything, evaluated at once, as batches where the program takes batches; the times of an outcome are its share of theirs.
+    /// Sends several input tensors through everything, evaluated at once, as batches where the program takes
+    /// batches; the times of an outcome are its share of theirs.
     ///
     /// # Errors
     /// If a tensor does not fit the program.

@@ -147,9 +147,7 @@ fn image(map: &Map, shape: Shape, mean: &Constant) -> Constant {
     };
     match map {
         Map::Identity => mean.clone(),
-        Map::Diagonal(factor) if factor.dims().len() == 1 && factor.dims()[0] == shape.c => {
-            per_channel(factor)
-        }
+        Map::Diagonal(factor) if factor.dims().len() == 1 && factor.dims()[0] == shape.c => per_channel(factor),
         Map::Diagonal(factor) => {
             let product = |member, i| factor.at(member, shape, i) * mean.at(member, shape, i);
             numbers(&dims, factor.members().len().max(mean.members().len()), |member| {
@@ -171,8 +169,7 @@ fn image(map: &Map, shape: Shape, mean: &Constant) -> Constant {
 fn numbers(dims: &[usize; 3], n_members: usize, of: impl Fn(MemberIdx) -> Vec<f64>) -> Constant {
     let all: Vec<Vec<f64>> = (0..n_members as u32).map(|member| of(MemberIdx(member))).collect();
     let area = (dims[1] * dims[2]).max(1);
-    let is_flat =
-        all.iter().flat_map(|t| t.chunks(area)).all(|channel| channel.iter().all(|x| *x == channel[0]));
+    let is_flat = all.iter().flat_map(|t| t.chunks(area)).all(|channel| channel.iter().all(|x| *x == channel[0]));
     let tensor = |numbers: Vec<f64>| match is_flat {
         true => Tensor::vector(numbers.into_iter().step_by(area).collect::<Vec<_>>()),
         false => Tensor::from_f64(dims.to_vec(), numbers).expect("an image has its shape"),

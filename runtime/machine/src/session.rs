@@ -129,8 +129,9 @@ impl Session {
         Ok((outputs.pop().unwrap_or_default(), profile))
     }
 
-    /// Evaluates the program on several encrypted inputs at once, each a whole batch where the program takes batches. They share the transforms of plaintexts, each gets the bits
-    /// that it would get alone, and each takes its own [`MemoryPlan::working_bytes`].
+    /// Evaluates the program on several encrypted inputs at once, each a whole batch where the program takes batches. They share
+    /// the transforms of plaintexts, each gets the bits that it would get alone, and each takes its own
+    /// [`MemoryPlan::working_bytes`].
     ///
     /// # Errors
     /// As [`Session::evaluate`], for any of them.

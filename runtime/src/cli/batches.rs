@@ -1,7 +1,7 @@
 //! Samples of a ciphertext file that hold several inputs: their names, and whose results are whose.
 //!
-//! A program for batches takes so many inputs at once, so a sample of its files is a batch. Its name lists those of its inputs, and
-//! says by that how many there are: what stands for inputs that are missing has none, and its results are dropped.
+//! A program for batches takes so many inputs at once, so a sample of its files is a batch. Its name lists those of its inputs,
+//! and says by that how many there are: what stands for inputs that are missing has none, and its results are dropped.
 
 use fhe_bytecode::Interface;
 use zeroize::Zeroizing;

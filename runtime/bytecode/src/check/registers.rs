@@ -1,4 +1,5 @@
-//! Which registers hold which tensors: whole runs, of one tensor or of several lanes, so nothing here takes longer for a longer run.
+//! Which registers hold which tensors: whole runs, of one tensor or of several lanes, so nothing here takes longer for a
+//! longer run.
 
 use super::error::Fault;
 use super::replay::Fact;
