@@ -93,6 +93,9 @@ impl Words for Diagnostic {
             CompileError::Unlike { .. } => {
                 about(Kind::Cannot, "build without `--like`, and let clients make keys for the new program")
             }
+            CompileError::Batch { .. } => {
+                about(Kind::Usage, "build one model with `--batch` 2, 4, 8, …, or without it")
+            }
             CompileError::ApproximateEnsemble => about(
                 Kind::Usage,
                 "approximate one model at a time; an ensemble is of models with polynomials",

@@ -3,6 +3,8 @@
 //! A value is one run of registers, written once and freed after its last reader. Levels and scales are those of the
 //! scheduled values; the checker of the bytecode replays them.
 
+use std::collections::BTreeMap;
+
 use fhe_bytecode::{
     CheckErrors, CheckedProgram, CostModel, CtRange, InputSpec, Instruction, LayerId, LayerSpec, LayoutId,
     Level, LinearMap, LinearTerm, MapId, Op, Origin, OutputSpec, Port, Prediction, Preprocessing,
@@ -133,7 +135,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn fresh(&mut self, id: ValueId) -> CtRange {
-        let n_cts = self.scheduled.placed.layout(id).n_cts() as u32;
+        let n_cts = self.scheduled.placed.value(id).n_cts() as u32;
         let range = CtRange::new(self.next_register, n_cts);
         self.next_register += n_cts;
         range
@@ -242,8 +244,18 @@ impl<'a> Emitter<'a> {
                 self.push(Op::MulPlain { dst, src, tensor: *factor, scale });
             }
             Part::Map(PlannedMap { map, plan }) => {
-                let src: Vec<CtRange> =
-                    map.sources().map(|source| self.at_level(source, level, &mut dropped)).collect();
+                let mut runs: BTreeMap<ValueId, CtRange> = BTreeMap::new();
+                for source in map.sources() {
+                    let at_level = || self.at_level(source, level, &mut dropped);
+                    runs.entry(source).or_insert_with(at_level);
+                }
+                let placed = &self.scheduled.placed;
+                // As many lanes of every operand as the result has.
+                let part = |term: &PlacedTerm| {
+                    let len = (placed.value(id).lanes * placed.layout(term.source).n_cts()) as u32;
+                    CtRange::new(runs[&term.source].first.0 + term.part * len, len)
+                };
+                let src: Vec<CtRange> = map.terms.iter().map(part).collect();
                 dst = self.fresh(id);
                 let term = |term: &PlacedTerm| LinearTerm {
                     op: term.op.clone(),

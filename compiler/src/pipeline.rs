@@ -50,6 +50,10 @@ pub(crate) struct BuildOptions {
     pub(crate) costs: CostModel,
     /// Ciphertexts that the input may be the sum of.
     pub(crate) n_encryptions: usize,
+    /// Inputs that are evaluated together.
+    pub(crate) batch: usize,
+    /// Those of them that may share a ciphertext.
+    pub(crate) shared: usize,
 }
 
 /// How channels share ciphertexts.

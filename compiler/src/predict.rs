@@ -25,7 +25,8 @@ pub fn predict(program: &CheckedProgram, worst_error: f64, costs: &CostModel) ->
                 let use_of = plaintexts(program, map, step.level());
                 prediction.encode_seconds += cost.encode(use_of.count, use_of.period);
                 prediction.plaintext_bytes += use_of.bytes;
-                cost.linear(&program.map(map).plan.counts())
+                let lanes = step.result.map_or(1, |fact| fact.lanes);
+                cost.linear_of_lanes(&program.map(map).plan.counts(), lanes as usize)
             }
             Kind::Product => n_cts * cost.product,
             Kind::Rescale => {

@@ -7,7 +7,7 @@ use fhe_bytecode::clear::ClearProgram;
 use fhe_bytecode::{CheckedProgram, Classes, Interface};
 
 use fhe_ckks::{CkksError, Context, key_request};
-use fhe_client::{Client, ClientError, average_members};
+use fhe_client::{Client, ClientError, average_members, joined};
 use fhe_machine::{Cancel, Input, Model, Observer, Options, Profile, Session, Silent, VmError, check_memory};
 use fhe_secret::{SecretKey, SeedSource};
 
@@ -174,7 +174,8 @@ impl<'p> Trial<'p> {
         Ok(outcomes.pop().expect("one input gives one outcome"))
     }
 
-    /// Sends several input tensors through everything, evaluated at once; the times of an outcome are its share of theirs.
+    /// Sends several input tensors through everything, evaluated at once, as batches where the program takes
+    /// batches; the times of an outcome are its share of theirs.
     ///
     /// # Errors
     /// If a tensor does not fit the program.
@@ -186,8 +187,10 @@ impl<'p> Trial<'p> {
     ) -> Result<Vec<Outcome>, TrialError> {
         let share = |began: Instant| began.elapsed().as_secs_f64() / tensors.len() as f64;
         let began = Instant::now();
+        let joined: Vec<_> =
+            tensors.chunks(self.program.batch()).map(|inputs| joined(inputs, self.program.batch())).collect();
         let fresh =
-            tensors.iter().map(|tensor| self.client.encrypt(tensor, seeds)).collect::<Result<Vec<_>, _>>()?;
+            joined.iter().map(|tensor| self.client.encrypt(tensor, seeds)).collect::<Result<Vec<_>, _>>()?;
         let encrypt_seconds = share(began);
         let input = |fresh: &Vec<fhe_ckks::SeededCiphertext>| {
             let input = fresh.iter().map(|ciphertext| ciphertext.expand(&self.context)).collect();
@@ -203,24 +206,24 @@ impl<'p> Trial<'p> {
             .collect::<Result<Vec<_>, ClientError>>()?;
         let decrypt_seconds = share(began);
         let classes = self.interface().output().classes(self.program.output_layout().shape());
-        let outcome = |(decrypted, tensor): (Vec<f64>, &&[f64])| {
-            let clear = clear_output(self.program, tensor)?;
-            let profile = profile.clone();
-            Ok(Outcome {
-                decrypted,
-                clear,
-                classes: classes.clone(),
-                encrypt_seconds,
-                eval_seconds,
-                decrypt_seconds,
-                profile,
-            })
+        let outcome = |(decrypted, clear): (&[f64], &[f64])| {
+            let [decrypted, clear] = [decrypted, clear].map(<[f64]>::to_vec);
+            let (classes, profile) = (classes.clone(), profile.clone());
+            Outcome { decrypted, clear, classes, encrypt_seconds, eval_seconds, decrypt_seconds, profile }
         };
-        decrypted.into_iter().zip(tensors).map(outcome).collect()
+        let n_scores = self.program.output_layout().shape().len();
+        let mut outcomes = Vec::with_capacity(tensors.len());
+        for (decrypted, tensor) in decrypted.iter().zip(&joined) {
+            let clear = clear_output(self.program, tensor)?;
+            outcomes.extend(decrypted.chunks(n_scores).zip(clear.chunks(n_scores)).map(outcome));
+        }
+        // What stood for inputs that were missing is nobody's.
+        outcomes.truncate(tensors.len());
+        Ok(outcomes)
     }
 }
 
-/// What the program gives in the clear; members that are still apart are averaged.
+/// What the program gives in the clear, for one input or a whole batch; members that are still apart are averaged.
 ///
 /// # Errors
 /// If the tensor does not fit the program.
@@ -228,7 +231,7 @@ pub fn clear_output(program: &CheckedProgram, tensor: &[f64]) -> Result<Vec<f64>
     let all = ClearProgram::new(program)
         .run(tensor, &mut ())
         .map_err(|e| TrialError::Client(ClientError::TensorLength { found: e.found, expected: e.needed }))?;
-    Ok(average_members(program.output_layout(), &all))
+    Ok(if program.batch() > 1 { all } else { average_members(program.output_layout(), &all) })
 }
 
 #[cfg(test)]

@@ -128,7 +128,8 @@ pub(super) fn self_check(check: &SelfCheck) -> Vec<String> {
 /// no picture can be.
 pub(super) fn unknown_statistics(input: &InputSpec, shape: Shape) -> Option<String> {
     let Preprocessing { mean, std } = &input.preprocessing;
-    let is_picture = input.ports.len() <= 1 && [1, 3].contains(&shape.c) && shape.h > 1 && shape.w > 1;
+    let n_inputs = input.ports.iter().filter(|port| (port.offset as usize) < shape.len()).count();
+    let is_picture = n_inputs <= 1 && [1, 3].contains(&shape.c) && shape.h > 1 && shape.w > 1;
     (is_picture && mean.is_empty() && std.is_empty()).then(|| {
         "note: the model tells no mean and deviation of its pixels: pictures are encrypted as numbers from 0 to 1; \
          give `--mean` and `--std` if it was trained on normalized ones"

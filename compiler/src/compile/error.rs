@@ -76,6 +76,14 @@ pub enum CompileError {
         /// What is different.
         what: String,
     },
+    /// A batch that nothing is placed for.
+    #[error("a batch of {batch} inputs {what}")]
+    Batch {
+        /// Inputs of the batch.
+        batch: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// Functions of an ensemble's members would need one polynomial each.
     #[error("functions of an ensemble are not approximated")]
     ApproximateEnsemble,
@@ -144,6 +152,7 @@ impl CompileError {
             | Self::Classes { .. }
             | Self::Toy { .. }
             | Self::Unlike { .. }
+            | Self::Batch { .. }
             | Self::ApproximateEnsemble
             | Self::ApproximateBlindly
             | Self::NoValue(_)
@@ -173,6 +182,7 @@ impl CompileError {
             Self::Calibration { .. } => "calibration-unreadable",
             Self::NoCalibration => "no-calibration",
             Self::Unlike { .. } => "unlike",
+            Self::Batch { .. } => "batch",
             Self::ApproximateEnsemble => "approximate-ensemble",
             Self::ApproximateBlindly => "approximate-blindly",
             Self::NoValue(_) => "no-value",

@@ -1,11 +1,16 @@
 //! What a program tells its users: names, preprocessing and classes, from the request or from the model.
 
+use fhe_bytecode::program::MAX_PORTS;
 use fhe_bytecode::text::harmless;
-use fhe_bytecode::{Origin, Port, Preprocessing, Tail, TailStep};
+use fhe_bytecode::{Origin, Port, Preprocessing, Tail, TailStep, batch_ports};
+use fhec_ir::NodeId;
 
 use super::{CompileError, Request, Statistic};
 use crate::emit::Labels;
 use crate::import::{Imported, InputInfo};
+
+/// Most inputs that are evaluated together.
+const MAX_BATCH: usize = 64;
 
 /// The request's word where there is one, else the model's.
 pub(super) fn labels(request: &Request, imported: &Imported) -> Result<Labels, CompileError> {
@@ -31,10 +36,39 @@ pub(super) fn labels(request: &Request, imported: &Imported) -> Result<Labels, C
         output: imported.outputs.first().cloned().unwrap_or_default(),
         preprocessing: preprocessing(request, imported)?,
         classes: if is_one { classes } else { Vec::new() },
-        input_ports: ports(imported),
-        output_ports: imported.ports.clone(),
+        input_ports: of_batch(request, ports(imported), imported.graph.inputs(), imported),
+        output_ports: of_batch(request, imported.ports.clone(), imported.graph.outputs(), imported),
         tails: imported.tails.clone(),
     })
+}
+
+/// Refuses a batch that nothing is placed for.
+pub(super) fn check_batch(request: &Request, imported: &Imported) -> Result<(), CompileError> {
+    let batch = request.batch;
+    let n_ports = imported.inputs.len().max(imported.ports.len()).max(1);
+    let what = match () {
+        () if !batch.is_power_of_two() || batch > MAX_BATCH => "is no power of two up to 64",
+        () if batch > 1 && request.models.len() > 1 => "does not go with an ensemble",
+        () if batch > 1 && request.cluster.is_some() => "does not go with clustered weights",
+        () if batch > 1 && n_ports.saturating_mul(batch) > MAX_PORTS => {
+            "has more inputs and outputs than a program can name"
+        }
+        () => return Ok(()),
+    };
+    Err(CompileError::Batch { batch, what })
+}
+
+/// The ports of an end, for every input of a batch.
+fn of_batch(request: &Request, one: Vec<Port>, ends: Vec<NodeId>, imported: &Imported) -> Vec<Port> {
+    let Some(&end) = ends.first() else { return one };
+    if request.batch <= 1 {
+        return one;
+    }
+    let shape = imported.graph.shape(end);
+    let dims = [1, shape.c, shape.h, shape.w].map(|d| d as u32).to_vec();
+    let whole = Port { name: String::new(), dims, channels_last: false, offset: 0 };
+    let one = if one.is_empty() { vec![whole] } else { one };
+    batch_ports(&one, shape.len(), request.batch)
 }
 
 /// The names that the model's own tail has for every score.

@@ -12,6 +12,12 @@ use super::CompileError;
 /// Asks for the parameters and the layout of another program.
 pub(super) fn ask(options: &mut BuildOptions, other: &CheckedProgram) -> Result<(), CompileError> {
     let like = Like::of(other).ok_or_else(|| unlike("it leaves a level of its moduli out"))?;
+    if options.batch != other.batch() {
+        return Err(unlike(&format!("it takes {} inputs at once", other.batch())));
+    }
+    let members =
+        other.steps().filter_map(|step| step.result).map(|fact| other.layout(fact.layout).members());
+    options.shared = options.shared.min(members.max().unwrap_or(1));
     options.params = ParamsChoice::Like(Box::new(like));
     options.layout = match other.spec().origin.packing.as_str() {
         "hw" => LayoutChoice::Hw,

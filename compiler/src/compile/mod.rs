@@ -20,6 +20,7 @@ mod survey;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use fhe_bytecode::CostModel;
 use fhe_bytecode::params::LOG_N_RANGE;
 use fhec_ir::{Graph, verify};
 use fhec_passes::{Config, Manager, ManagerOptions, PassCx, Saturation, pipeline};
@@ -97,6 +98,7 @@ fn compile_one(
         .filter(|options| options.order == Order::Before)
         .map(|options| cluster_model(&mut imported.graph, options));
     observer.imported(&imported);
+    labels::check_batch(request, &imported)?;
     let (labels, classes) = (labels::labels(request, &imported)?, imported.classes());
     let log_n = ring_degrees(request)?;
     let shape = match imported.graph.inputs()[..] {
@@ -106,8 +108,8 @@ fn compile_one(
             return Err(BuildError::Arity { inputs: other.len(), outputs }.into());
         }
     };
-    let ports = &labels.input_ports;
-    let calibration = CalibrationSet::new(&request.calibration, shape, &labels.preprocessing, ports)?;
+    let ports = labels::ports(&imported);
+    let calibration = CalibrationSet::new(&request.calibration, shape, &labels.preprocessing, &ports)?;
     let calibration = calibration.typical(&imported.graph);
     observer.stage(Stage::Passes);
     let (graph, saturation) = optimized(request, imported.graph, &calibration, observer)?;
@@ -122,8 +124,10 @@ fn compile_one(
         segmentation: request.segmentation,
         insecure: request.insecure,
         memory: request.memory,
-        costs: request.costs.clone(),
+        costs: costs(request),
         n_encryptions: ports.len().max(1),
+        batch: request.batch,
+        shared: request.batch,
     };
     if let Some(other) = &request.like {
         like::ask(&mut options, other)?;
@@ -224,6 +228,13 @@ fn optimized(
         observer.passed(pass, run, graph);
     })?;
     Ok((graph, saturation))
+}
+
+/// What operations cost. A byte of keys is worth more time of a batch than of one input, as it takes longer, and less of each of
+/// its inputs, as they share it.
+fn costs(request: &Request) -> CostModel {
+    let costs = request.costs.clone();
+    CostModel { key_byte_s: costs.key_byte_s * (request.batch as f64).sqrt(), ..costs }
 }
 
 /// Ring degrees that may be used, as log2.

@@ -101,7 +101,9 @@ impl Compiled {
     /// When there is no result at all.
     pub fn rehearse(&self, by: &dyn Rehearse, memory: u64) -> Result<Rehearsal, RehearsalError> {
         let program = &self.built.program;
-        let clear = ClearProgram::new(program).run(&self.sample, &mut ()).map_err(RehearsalError::new)?;
+        let batch = self.sample.repeat(program.batch());
+        let mut clear = ClearProgram::new(program).run(&batch, &mut ()).map_err(RehearsalError::new)?;
+        clear.truncate(clear.len() / program.batch());
         let began = Instant::now();
         let found = by.scores(program, &self.sample, memory)?;
         let bound = program.spec().prediction.max_abs_error;

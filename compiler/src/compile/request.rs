@@ -63,6 +63,8 @@ pub struct Request {
     pub segmentation: Segmentation,
     /// Accept a modulus beyond the security bound.
     pub insecure: bool,
+    /// Inputs that are evaluated together, a power of two: where layouts leave slots free, they share ciphertexts.
+    pub batch: usize,
     /// Bytes that keys, plaintexts and ciphertexts of one evaluation may take.
     pub memory: u64,
     /// What operations cost on the machine that evaluates.
@@ -93,6 +95,7 @@ impl Default for Request {
             towers: TowerChoice::default(),
             segmentation: Segmentation::default(),
             insecure: false,
+            batch: 1,
             memory: DEFAULT_MEMORY,
             costs: CostModel::default(),
         }

@@ -65,10 +65,14 @@ impl Placed {
             }
         }
         moved.sort_unstable();
+        // Several parts of one operand's lanes are one summand.
+        let n_parts = |source: &ValueId| self.value(*source).lanes / placed.lanes.max(1);
+        let mut asked: Vec<ValueId> =
+            asked.into_iter().flat_map(|source| std::iter::repeat_n(source, n_parts(&source))).collect();
         asked.sort_unstable();
         judge.value(id, moved == asked, || "its parts are not what is multiplied".to_owned());
         for source in near {
-            let same = self.layout(source) == layout;
+            let same = self.layout(source) == layout && self.value(source).lanes == placed.lanes;
             judge.value(id, same, || format!("{source} is in another layout"));
         }
     }

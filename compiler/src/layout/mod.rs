@@ -30,12 +30,57 @@ pub(crate) use text::{end_lines, map_line, part_line};
 /// # Errors
 /// When one channel of a value does not fit one ciphertext.
 pub fn assign(circuit: &Circuit, packing: Packing, slots: u32) -> Result<Vec<Layout>, LayoutError> {
+    let members = vec![circuit.n_members as u32; circuit.values.len()];
+    with_members(circuit, packing, slots, &members, &|layout| Ok(layout))
+}
+
+/// The layout of every value of a batch: where a value leaves slots free, several inputs, `most` at most, share its ciphertexts
+/// as members do, and no later value has fewer of them, so that they only ever come together.
+///
+/// # Errors
+/// When one channel of a value does not fit one ciphertext.
+pub fn assign_batch(
+    circuit: &Circuit,
+    packing: Packing,
+    slots: u32,
+    most: u32,
+) -> Result<Vec<Layout>, LayoutError> {
+    let alone = assign(circuit, packing, slots)?;
+    let room = |layout: &Layout| match layout.n_cts() == 1 || packing == Packing::Hw {
+        true => most.min(slots / layout.period() as u32),
+        false => 1,
+    };
     let families = families(circuit);
-    let members = circuit.n_members as u32;
+    let mut members: Vec<u32> = alone.iter().map(room).collect();
+    loop {
+        let before = members.clone();
+        for id in circuit.ids().rev() {
+            let mut lower = |of: ValueId, to: u32| members[of.index()] = to.min(members[of.index()]);
+            let (own, family) = (before[id.index()], families[id.index()]);
+            lower(family, own);
+            lower(id, before[family.index()]);
+            circuit.value(id).op.sources().into_iter().for_each(|source| lower(source, own));
+        }
+        if members == before {
+            // A rotation between channel blocks then wraps around the period for all members at once.
+            return with_members(circuit, packing, slots, &members, &|layout| layout.interleaved());
+        }
+    }
+}
+
+/// The layout of every value with so many members.
+fn with_members(
+    circuit: &Circuit,
+    packing: Packing,
+    slots: u32,
+    members: &[u32],
+    arranged: &dyn Fn(Layout) -> Result<Layout, LayoutError>,
+) -> Result<Vec<Layout>, LayoutError> {
+    let families = families(circuit);
     let guards = packing == Packing::Hw && circuit.is_clustered();
     let mut layouts: Vec<Option<Layout>> = vec![None; circuit.values.len()];
     for id in circuit.ids() {
-        let family = families[id.index()];
+        let (family, members) = (families[id.index()], members[id.index()]);
         if layouts[family.index()].is_none() {
             let layout = match first_map(circuit, id) {
                 None if guards => Layout::guarded(shape(circuit.value(id).shape), members, slots)?,
@@ -47,7 +92,7 @@ pub fn assign(circuit: &Circuit, packing: Packing, slots: u32) -> Result<Vec<Lay
                     derived(from, conv, packing, guards, if merged { 1 } else { members }, slots)?
                 }
             };
-            layouts[family.index()] = Some(layout);
+            layouts[family.index()] = Some(arranged(layout)?);
         }
     }
     let of = |id: ValueId| layouts[families[id.index()].index()].clone().expect("every family has a layout");
@@ -72,7 +117,7 @@ fn derived(
         return Layout::vector(packing, conv.output.c as u32, members, slots);
     }
     let stride = conv.stride.map(|s| s as u32);
-    match from.after(packing, shape(conv.output), stride)? {
+    match from.after_with(packing, shape(conv.output), stride, members)? {
         (_, Derived::Fresh) if guards => Layout::guarded(shape(conv.output), members, slots),
         (layout, _) => Ok(layout),
     }

@@ -49,6 +49,9 @@ pub struct PlacedMap {
 pub struct PlacedTerm {
     /// The operand.
     pub source: ValueId,
+    /// Which part of its lanes it is, where a map brings several lanes together: the first, second, … as many lanes as the
+    /// result has.
+    pub part: u32,
     /// What happens to it.
     pub op: LinearOp,
 }
@@ -62,7 +65,7 @@ impl PlacedTerm {
 }
 
 impl PlacedMap {
-    /// The operands, with repetitions.
+    /// The operands, with repetitions; once for every part of their lanes.
     pub fn sources(&self) -> impl Iterator<Item = ValueId> {
         self.terms.iter().map(|term| term.source)
     }
@@ -73,6 +76,8 @@ impl PlacedMap {
 pub struct PlacedValue {
     /// Where its numbers are.
     pub layout: Layout,
+    /// Tensors of this layout: of a batch, each has as many inputs as the layout has members.
+    pub lanes: usize,
     /// What is multiplied and added up before the rescale.
     pub parts: Vec<Part<Arc<PlacedMap>>>,
     /// Summands that are added after the rescale, as they are.
@@ -82,6 +87,12 @@ pub struct PlacedValue {
 }
 
 impl PlacedValue {
+    /// Ciphertexts of all lanes.
+    #[must_use]
+    pub fn n_cts(&self) -> usize {
+        self.layout.n_cts() * self.lanes
+    }
+
     /// All linear maps.
     pub fn maps(&self) -> impl Iterator<Item = &Arc<PlacedMap>> {
         self.parts.iter().filter_map(|part| match part {
@@ -123,6 +134,8 @@ impl Terms {
         let acting = self
             .terms
             .iter()
+            // A number reads one part of the lanes.
+            .filter(|term| term.part == 0)
             .filter_map(|term| acting(self.value, term))
             .reduce(|a, b| a + b)
             .unwrap_or(f64::INFINITY);
@@ -137,15 +150,34 @@ impl Placed {
     /// # Errors
     /// When a map does not fit its layouts.
     pub fn new(timed: &Timed, layouts: Vec<Layout>, acting: Acting<'_>) -> Result<Self, LinearError> {
+        Self::of_batch(timed, layouts, 1, acting)
+    }
+
+    /// Puts a batch of inputs into slots: layouts have as many members as inputs share a ciphertext.
+    ///
+    /// # Errors
+    /// When a map does not fit its layouts.
+    pub fn of_batch(
+        timed: &Timed,
+        layouts: Vec<Layout>,
+        batch: usize,
+        acting: Acting<'_>,
+    ) -> Result<Self, LinearError> {
         let circuit = timed.circuit();
+        let lanes = |id: ValueId| layouts[id.index()].lanes(batch);
         let mut constants = Constants::default();
         let mut values: Vec<PlacedValue> = Vec::with_capacity(circuit.values.len());
         let mut maps: Vec<Terms> = Vec::new();
         for (id, layout) in circuit.ids().zip(&layouts) {
             // Operands of another period would make every diagonal of the map longer: they get a map of their own.
             let mut by_period: BTreeMap<usize, Terms> = BTreeMap::new();
-            let mut value =
-                PlacedValue { layout: layout.clone(), parts: Vec::new(), still: Vec::new(), bias: None };
+            let mut value = PlacedValue {
+                layout: layout.clone(),
+                lanes: lanes(id),
+                parts: Vec::new(),
+                still: Vec::new(),
+                bias: None,
+            };
             if let CircuitOp::Affine(affine) = &circuit.value(id).op {
                 let (still, moved): (Vec<&Term>, Vec<&Term>) =
                     affine.terms.iter().partition(|term| timed.is_still(term, id));
@@ -164,8 +196,14 @@ impl Placed {
                             let terms = by_period
                                 .entry(period)
                                 .or_insert_with(|| Terms { value: id, terms: Vec::new() });
-                            let op = linear_op(map, &mut constants);
-                            terms.terms.push(PlacedTerm { source: term.source, op });
+                            let source = term.source;
+                            // Only convolutions bring lanes together: other summands share a layout with their sum.
+                            let n_parts = (lanes(source) / lanes(id)) as u32;
+                            for part in 0..n_parts {
+                                let members = Members { of: layout.members() as u32, part, n_parts };
+                                let op = linear_op(map, members, &mut constants);
+                                terms.terms.push(PlacedTerm { source, part, op });
+                            }
                         }
                     }
                 }
@@ -202,6 +240,12 @@ impl Placed {
         &self.value(id).layout
     }
 
+    /// The most members that a value has.
+    #[must_use]
+    pub fn most_members(&self) -> usize {
+        self.values.iter().map(|value| value.layout.members()).max().unwrap_or(1)
+    }
+
     /// Whether a value at a boundary is rescaled itself: it is a product or has a summand that is multiplied.
     #[must_use]
     pub fn is_rescaled(&self, id: ValueId) -> bool {
@@ -216,7 +260,36 @@ impl Placed {
     }
 }
 
-fn linear_op(map: &Map, constants: &mut Constants) -> LinearOp {
+/// The members of a result that a part of an operand's lanes gives: every `n_parts`-th, from `part` on.
+#[derive(Clone, Copy)]
+struct Members {
+    of: u32,
+    part: u32,
+    n_parts: u32,
+}
+
+impl Members {
+    /// A constant for these members; the others get zeros.
+    fn only(self, tensor: Tensor) -> Tensor {
+        if self.n_parts == 1 {
+            return tensor;
+        }
+        let is_own = |m: u32| m % self.n_parts == self.part;
+        let data = match tensor.data {
+            TensorData::Dense(values) => TensorData::Dense(self.spread(&values, is_own)),
+            TensorData::Exact(values) => TensorData::Exact(self.spread(&values, is_own)),
+            TensorData::Clustered { .. } => unreachable!("clustered circuits are built for one input"),
+        };
+        Tensor { members: self.of, data, ..tensor }
+    }
+
+    fn spread<T: Copy + Default>(self, values: &[T], is_own: impl Fn(u32) -> bool) -> Vec<T> {
+        let member = |m: u32| values.iter().map(move |&v| (m, v));
+        (0..self.of).flat_map(member).map(|(m, v)| if is_own(m) { v } else { T::default() }).collect()
+    }
+}
+
+fn linear_op(map: &Map, members: Members, constants: &mut Constants) -> LinearOp {
     match map {
         Map::Identity => LinearOp::identity(),
         Map::Diagonal(factor) => LinearOp::Pick {
@@ -226,16 +299,20 @@ fn linear_op(map: &Map, constants: &mut Constants) -> LinearOp {
             pads: [0, 0],
         },
         Map::Conv(conv) if conv.is_dense() => {
-            let dims = [conv.output.c as u32, conv.input.len() as u32];
-            LinearOp::Dense { weight: push_shaped(constants, &conv.weight, &dims) }
+            let matrix = [conv.output.c as u32, conv.input.len() as u32];
+            let weight = tensor(constants, &conv.weight, &matrix);
+            LinearOp::Dense { weight: constants.push(members.only(weight)) }
         }
-        Map::Conv(conv) => conv_op(conv, constants),
+        Map::Conv(conv) => {
+            let weight = tensor(constants, &conv.weight, &dims(&conv.weight));
+            conv_op(conv, constants.push(members.only(weight)))
+        }
     }
 }
 
-fn conv_op(conv: &Conv, constants: &mut Constants) -> LinearOp {
+fn conv_op(conv: &Conv, weight: TensorId) -> LinearOp {
     LinearOp::Conv2d {
-        weight: push(constants, &conv.weight),
+        weight,
         stride: conv.stride.map(|s| s as u32),
         pads: conv.offset.map(|o| -o as i32),
         dilation: conv.dilation.map(|d| d as u32),
@@ -243,12 +320,16 @@ fn conv_op(conv: &Conv, constants: &mut Constants) -> LinearOp {
     }
 }
 
-fn push(constants: &mut Constants, constant: &Constant) -> TensorId {
-    let dims: Vec<u32> = constant.dims().iter().map(|&d| d as u32).collect();
-    push_shaped(constants, constant, &dims)
+fn dims(constant: &Constant) -> Vec<u32> {
+    constant.dims().iter().map(|&d| d as u32).collect()
 }
 
-fn push_shaped(constants: &mut Constants, constant: &Constant, dims: &[u32]) -> TensorId {
+fn push(constants: &mut Constants, constant: &Constant) -> TensorId {
+    let tensor = tensor(constants, constant, &dims(constant));
+    constants.push(tensor)
+}
+
+fn tensor(constants: &mut Constants, constant: &Constant, dims: &[u32]) -> Tensor {
     let members = constant.members();
     let data = match constant.codes() {
         None => stored(members.iter().flat_map(|t| t.iter()).collect()),
@@ -257,7 +338,7 @@ fn push_shaped(constants: &mut Constants, constant: &Constant, dims: &[u32]) -> 
             indices: codes.indices.clone(),
         },
     };
-    constants.push(Tensor { members: members.len() as u32, shape: dims.to_vec(), data })
+    Tensor { members: members.len() as u32, shape: dims.to_vec(), data }
 }
 
 /// Numbers in single precision, where that loses nothing or there are many of them.

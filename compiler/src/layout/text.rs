@@ -11,7 +11,13 @@ impl Display for Placed {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for id in self.circuit().ids() {
             writeln!(f, "{}", self.timed.line(id))?;
-            writeln!(f, "  in {}", layout(self.layout(id)))?;
+            let lanes = self.value(id).lanes;
+            let members = self.layout(id).members();
+            let batch = match lanes * members > self.circuit().n_members {
+                true => format!("{lanes} lanes of {members} members, each "),
+                false => String::new(),
+            };
+            writeln!(f, "  in {batch}{}", layout(self.layout(id)))?;
             for part in &self.value(id).parts {
                 writeln!(f, "  {}", part_line(part, |map| map_line(map)))?;
             }

@@ -212,7 +212,7 @@ impl BuildReport {
             rotation_keys: Keys::from(program).n_rotations(),
             segments: params.segments().skip(1).map(SegmentReport::new).collect(),
             key_bytes: prediction.key_bytes,
-            input_bytes: (program.input_layout().n_cts() * 2 * input_towers * params.n() * 8) as u64,
+            input_bytes: (program.interface().input_ciphertexts() * 2 * input_towers * params.n() * 8) as u64,
             plaintext_bytes: prediction.plaintext_bytes,
             ciphertext_bytes: prediction.ciphertext_bytes,
             saturation: compiled.saturation.iter().map(SaturationReport::new).collect(),

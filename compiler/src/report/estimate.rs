@@ -36,12 +36,14 @@ impl Estimate {
         let (spec, params) = (program.spec(), program.params());
         let poly = |level: Level| (params.log2_q_at(level) * params.at(level).n() as f64 / 8.0).ceil() as u64;
         let least = Memory::of(program).needed();
+        let (interface, batch) = (program.interface(), program.batch());
         Self {
-            core_seconds: spec.prediction.seconds,
-            encode_core_seconds: spec.prediction.encode_seconds,
+            core_seconds: spec.prediction.seconds / batch as f64,
+            encode_core_seconds: spec.prediction.encode_seconds / batch as f64,
             upload_once_bytes: program.key_bytes() / 2,
-            upload_bytes: program.input_layout().n_cts() as u64 * poly(spec.input.level),
-            download_bytes: 2 * program.output_layout().n_cts() as u64 * poly(program.output_level()),
+            upload_bytes: interface.input_ciphertexts() as u64 * poly(spec.input.level) / batch as u64,
+            download_bytes: 2 * interface.output_ciphertexts() as u64 * poly(program.output_level())
+                / batch as u64,
             least_memory_bytes: least,
             memory_bytes: least.saturating_add(spec.prediction.plaintext_bytes),
         }

@@ -81,13 +81,23 @@ struct Source {
     value: ValueId,
     /// Whether every number of the result comes from one number of the operand, the one at its place.
     in_place: bool,
+    /// Of the rows of the result, those that read this summand: parts of the lanes of a value are summands of their own.
+    share: f64,
 }
 
 impl MapFacts {
     /// The facts of a map to a layout under a plan.
     #[must_use]
     pub fn new(value: ValueId, map: &PlacedMap, output: &Layout, plan: &ExpandedPlan) -> Self {
-        let source = |term: &PlacedTerm| Source { value: term.source, in_place: term.in_place() };
+        let n_parts = |term: &PlacedTerm| {
+            let parts = map.terms.iter().filter(|other| other.source == term.source);
+            parts.map(|other| other.part + 1).max().unwrap_or(1)
+        };
+        let source = |term: &PlacedTerm| Source {
+            value: term.source,
+            in_place: term.in_place(),
+            share: f64::from(n_parts(term)).recip(),
+        };
         Self {
             value,
             sources: map.terms.iter().map(source).collect(),
@@ -109,11 +119,12 @@ impl MapFacts {
         Self { noise: self.noise.under_any_plan(&map.diagonals), ..self }
     }
 
-    /// The row of a summand that the result depends on.
+    /// The row of a summand that the result depends on; the mean over those that read it and those that do not.
     fn acting(&self, moments: &Moments, source: &Source, term: &TermNoise) -> Row {
         let row = moments.row(self.value, source.value, source.in_place);
         let shared_energy = term.shared(moments.channels(self.value));
-        row.map_or_else(|| Row::mean(term), |row| Row { shared_energy, ..row })
+        let of_all = |row: Row| Row { weight_energy: source.share * row.weight_energy, shared_energy, ..row };
+        row.map_or_else(|| Row::mean(term), of_all)
     }
 
     /// Steps of the plan.
@@ -333,7 +344,7 @@ fn reach(placed: &Placed, facts: &[MapFacts], moments: &Moments, copies: Copies)
                 raise(source.value, through);
                 let gain = |id: ValueId| moments.gain[id.index()];
                 if copies == Copies::Worst && map.reads_copies && gain(source.value) > 0.0 {
-                    let apart = gain(id) * row.weight_energy / gain(source.value);
+                    let apart = gain(id) * row.weight_energy / source.share / gain(source.value);
                     raise(
                         source.value,
                         Reach { real: through.real * apart, complex: through.complex * apart },

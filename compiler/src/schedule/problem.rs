@@ -83,12 +83,13 @@ impl<'a> Problem<'a> {
         let at = |time: Time| costs.at(params, chain.level(time.working));
         let mut total = 0.0;
         for map in self.facts {
-            total += at(placed.timed.time(map.value())).linear(map.counts());
+            let lanes = placed.value(map.value()).lanes;
+            total += at(placed.timed.time(map.value())).linear_of_lanes(map.counts(), lanes);
         }
         for id in placed.circuit().ids() {
             let time = placed.timed.time(id);
             let step = at(time);
-            let n_cts = placed.layout(id).n_cts() as f64;
+            let n_cts = placed.value(id).n_cts() as f64;
             if matches!(placed.circuit().value(id).op, CircuitOp::Product(_)) {
                 total += n_cts * step.product;
             }
@@ -102,7 +103,7 @@ impl<'a> Problem<'a> {
             for source in placed.circuit().value(id).op.sources() {
                 let from = chain.level(placed.timed.time(source).rung);
                 if from > working {
-                    total += placed.layout(source).n_cts() as f64 * costs.enter(params, from, working);
+                    total += placed.value(source).n_cts() as f64 * costs.enter(params, from, working);
                 }
             }
         }

@@ -102,7 +102,7 @@ impl<'a> PlanSet<'a> {
             let parts = placed.value(id).parts.iter().map(|part| match part {
                 Part::Map(map) => {
                     let plan = plans.next().expect("every map has a menu");
-                    Part::Map(set.planned(map, plan, level))
+                    Part::Map(set.planned(map, plan, level, placed.value(id).lanes))
                 }
                 Part::Scalar { source } => Part::Scalar { source: *source },
                 Part::Plain { source, factor } => Part::Plain { source: *source, factor: *factor },
@@ -114,11 +114,11 @@ impl<'a> PlanSet<'a> {
     }
 
     /// Adds what the next map takes under its plan.
-    fn planned(&mut self, map: &Arc<PlacedMap>, plan: Plan, level: Level) -> PlannedMap {
+    fn planned(&mut self, map: &Arc<PlacedMap>, plan: Plan, level: Level, lanes: usize) -> PlannedMap {
         let params = &self.schedule.params;
         let expanded = plan.expand(&map.diagonals).expect("a plan fits the map it was made for");
         let plaintexts = PlaintextUse::new(&map.diagonals, &expanded, params, level);
-        self.working_bytes = self.working_bytes.max(working_bytes(params, &expanded, level));
+        self.working_bytes = self.working_bytes.max(working_bytes(params, &expanded, level) * lanes as u64);
         self.plaintext_bytes += plaintexts.bytes;
         let step = self.prices.costs.at(params, level);
         self.encode_seconds += step.encode(plaintexts.count, plaintexts.period);

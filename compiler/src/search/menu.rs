@@ -28,6 +28,8 @@ pub(super) struct Menu {
     /// The level that it is evaluated at.
     pub(super) level: Level,
     pub(super) choices: Arc<[Choice]>,
+    /// Operands that it is evaluated for, with the same plaintexts.
+    pub(super) lanes: usize,
     /// Whether a conjugation takes its sums apart.
     pub(super) is_paired: bool,
     /// Maps with the same number have plans with the same keys.
@@ -67,7 +69,8 @@ impl Menus {
             // A level is a rung of the chain.
             let level = Level(placed.timed.time(id).working.0);
             let is_paired = map.diagonals.pairing() != Pairing::None;
-            Menu { level, choices: Arc::clone(choices), is_paired, kind: *kind }
+            let lanes = placed.value(id).lanes;
+            Menu { level, choices: Arc::clone(choices), lanes, is_paired, kind: *kind }
         });
         Self { maps: menus.collect(), n_rotations: rotations.len() }
     }

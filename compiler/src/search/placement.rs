@@ -68,9 +68,35 @@ impl Front<'_> {
         }
     }
 
-    fn build(self, packing: Packing, mut labels: Labels) -> Result<Built, BuildError> {
+    /// The cheapest program, by how many inputs of a batch share a ciphertext at most: fewer leave slots free, so that lower
+    /// levels may have smaller rings.
+    fn build(self, packing: Packing, labels: Labels) -> Result<Built, BuildError> {
+        let key_byte = self.options.costs.key_byte_s;
+        let price = |built: &Built| built.seconds() + key_byte * built.program.key_bytes() as f64;
+        let mut found = self.build_shared(packing, self.options.shared, labels.clone());
+        let is_like = matches!(self.options.params, ParamsChoice::Like(_));
+        let mut most = if is_like { 0 } else { self.options.shared / 2 };
+        while most > 0 {
+            let shared = |built: &Built| built.scheduled.placed.most_members();
+            // With as many as nothing has anyway it would be the same program.
+            if found.as_ref().map_or(true, |built| shared(built) > most) {
+                let other = self.build_shared(packing, most, labels.clone());
+                found = match (found, other) {
+                    (Ok(a), Ok(b)) => Ok(if price(&b) < price(&a) { b } else { a }),
+                    (Ok(a), Err(_)) => Ok(a),
+                    (Err(_), Ok(b)) => Ok(b),
+                    (Err(a), Err(b)) => Err(a.smaller(b)),
+                };
+            }
+            most /= 2;
+        }
+        found
+    }
+
+    /// A program where at most so many inputs of a batch share a ciphertext.
+    fn build_shared(self, packing: Packing, most: usize, mut labels: Labels) -> Result<Built, BuildError> {
         let Self { stats, options, .. } = self;
-        let Found { placed, plans } = self.smallest_ring(packing)?;
+        let Found { placed, plans } = self.smallest_ring(packing, most)?;
         labels.origin.packing = match packing {
             Packing::Hw => "hw".to_owned(),
             Packing::Packed => "packed".to_owned(),
@@ -102,18 +128,18 @@ impl Front<'_> {
     fn counted(self, packing: Packing, slots: u32) -> Result<Option<Clustering>, BuildError> {
         let Some((clustering, original)) = self.clustering else { return Ok(None) };
         let layouts = layout::assign(original, packing, slots)?;
-        let unclustered = self.placed(&self.timed.with_constants(Arc::clone(original)), layouts)?;
+        let unclustered = self.placed(&self.timed.with_constants(Arc::clone(original)), layouts, 1)?;
         Ok(Some(clustering.clone().replacing(distinct_plaintexts(&unclustered))))
     }
 
-    fn placed(self, timed: &Timed, layouts: Vec<Layout>) -> Result<Placed, BuildError> {
+    fn placed(self, timed: &Timed, layouts: Vec<Layout>, batch: usize) -> Result<Placed, BuildError> {
         let acting =
             |value: ValueId, term: &PlacedTerm| self.stats.least_weights(value, term.source, term.in_place());
-        Ok(Placed::new(timed, layouts, &acting)?)
+        Ok(Placed::of_batch(timed, layouts, batch, &acting)?)
     }
 
     /// Layouts and schedule at the smallest ring degree that has one.
-    fn smallest_ring(self, packing: Packing) -> Result<Found, BuildError> {
+    fn smallest_ring(self, packing: Packing, most: usize) -> Result<Found, BuildError> {
         let (positions, options) = (self.timed.positions(), self.options);
         let fixed = options.params.fixed_log_n(positions.n_levels())?;
         let range = fixed.map_or(options.log_n.clone(), |log_n| log_n..=log_n);
@@ -125,7 +151,7 @@ impl Front<'_> {
             if too_long && log_n < *range.end() {
                 continue;
             }
-            match self.at_ring(packing, log_n) {
+            match self.at_ring(packing, most, log_n) {
                 Ok(found) => return Ok(found),
                 Err(error @ (BuildError::Layout(_) | BuildError::Schedule(_))) => last = Some(error),
                 Err(error) => return Err(error),
@@ -163,10 +189,13 @@ impl Front<'_> {
     /// The layouts and the schedule at a ring degree, with plans that keep what the schedule says. Schedules are searched with
     /// plans for middling parameters; where those of the parameters found are noisier, the search is repeated with noise
     /// that covers both, and at last with noise that covers every plan.
-    fn at_ring(self, packing: Packing, log_n: u32) -> Result<Found, BuildError> {
+    fn at_ring(self, packing: Packing, most: usize, log_n: u32) -> Result<Found, BuildError> {
         let Self { timed, stats, options, .. } = self;
-        let layouts = layout::assign(timed.circuit(), packing, 1 << (log_n - 1))?;
-        let placed = self.placed(timed, layouts)?;
+        let layouts = match options.batch {
+            1 => layout::assign(timed.circuit(), packing, 1 << (log_n - 1))?,
+            _ => layout::assign_batch(timed.circuit(), packing, 1 << (log_n - 1), most as u32)?,
+        };
+        let placed = self.placed(timed, layouts, options.batch)?;
         placed.judge()?;
         let mut plan_facts = PlanFacts::new(&placed);
         let kinds = Kinds::new(&placed);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use fhe_bytecode::{CostModel, KeyPlace, Level, Params, StepCosts};
 
-use super::menu::Menus;
+use super::menu::{Choice, Menus};
 use crate::lower::CircuitOp;
 use crate::schedule::{Chain, Problem};
 
@@ -66,7 +66,7 @@ impl<'a> Work<'a> {
             levels[usize::from(menu.level.0)].maps.push(index);
         }
         for id in placed.circuit().ids() {
-            let (time, n_cts) = (placed.timed.time(id), placed.layout(id).n_cts() as f64);
+            let (time, n_cts) = (placed.timed.time(id), placed.value(id).n_cts() as f64);
             let working = chain.level(time.working);
             let level = &mut levels[usize::from(working.0)];
             if matches!(placed.circuit().value(id).op, CircuitOp::Product(_)) {
@@ -81,7 +81,7 @@ impl<'a> Work<'a> {
             for source in placed.circuit().value(id).op.sources() {
                 let from = chain.level(placed.timed.time(source).rung);
                 if from > working {
-                    moves.push((from, working, placed.layout(source).n_cts() as f64));
+                    moves.push((from, working, placed.value(source).n_cts() as f64));
                 }
             }
         }
@@ -152,7 +152,8 @@ impl Work<'_> {
             let (level, work) = (Level(level), &self.levels[usize::from(level)]);
             let step = self.costs.at(own, level);
             let of_map = |&map: &usize| {
-                self.menus.maps[map].choices.iter().map(|choice| step.linear(&choice.counts)).collect()
+                let menu = &self.menus.maps[map];
+                menu.choices.iter().map(|choice| step.linear_of_lanes(&choice.counts, menu.lanes)).collect()
             };
             PricedLevel {
                 work,
@@ -176,7 +177,8 @@ impl Work<'_> {
             .iter()
             .map(|&(map, _)| {
                 let (step, _) = &steps[&menus[map].level];
-                (map, menus[map].choices.iter().map(|choice| step.linear(&choice.counts)).collect())
+                let seconds = |choice: &Choice| step.linear_of_lanes(&choice.counts, menus[map].lanes);
+                (map, menus[map].choices.iter().map(seconds).collect())
             })
             .collect();
         let mut has_key = vec![false; self.menus.n_rotations];

@@ -51,7 +51,7 @@ impl InstructionNoise {
             })
             .collect();
         // Each of several inputs may be encrypted by itself.
-        let n_encryptions = program.spec().input.ports.len().max(1);
+        let n_encryptions = (program.spec().input.ports.len() / program.batch()).max(1);
         // What is in the registers while the instructions are replayed.
         let mut held: BTreeMap<CtId, Held> = BTreeMap::new();
         let mut added = Vec::with_capacity(program.spec().instructions.len());
@@ -328,7 +328,8 @@ impl Hook for Disturb<'_> {
             let same = std::iter::repeat(*deviation);
             cts.iter_mut().for_each(|slots| normal::disturb(slots, same.clone(), &mut self.stream));
         }
-        for (slots, deviations) in cts.iter_mut().zip(by_slot) {
+        // Lanes are all alike.
+        for (slots, deviations) in cts.iter_mut().zip(by_slot.iter().cycle()) {
             normal::disturb(slots, deviations.iter().copied(), &mut self.stream);
         }
     }

@@ -139,7 +139,9 @@ pub enum Until {
 pub fn disturbed(program: &CheckedProgram, sample: &[f64], seed: u64) -> Result<Vec<f64>, InputError> {
     let samples = vec![sample.to_vec()];
     let simulator = Simulator::new(program, &samples, seed)?;
-    simulator.clear.run(sample, &mut simulator.hook(0, 0))
+    let mut results = simulator.clear.run(&simulator.batch(0), &mut simulator.hook(0, 0))?;
+    results.truncate(results.len() / program.batch());
+    Ok(results)
 }
 
 /// The layer whose result has the least precision, on some of the samples.
@@ -177,7 +179,8 @@ impl<'a> Simulator<'a> {
     ) -> Result<Self, InputError> {
         let (clear, moduli) = (ClearProgram::new(program), Moduli::new(program));
         let n = samples.len().min(SIZED);
-        let sized: Vec<Vec<f64>> = (0..n).map(|i| samples.input(i * samples.len() / n)).collect();
+        let sized: Vec<Vec<f64>> =
+            (0..n).map(|i| samples.input(i * samples.len() / n).repeat(program.batch())).collect();
         let noise = InstructionNoise::new(&clear, &sized)?;
         let classes = program.spec().output.classes(program.output_layout().shape());
         Ok(Self { program, clear, noise, moduli, classes, samples, seed, draws: 1 })
@@ -214,10 +217,13 @@ impl<'a> Simulator<'a> {
         let bound = self.bound();
         let is_fault = |outcome: &Outcome| !outcome.agrees || outcome.max_error > bound;
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(of);
+        let batch = self.program.batch();
         let mut n = if until == Until::Fault { FIRST_CHUNK } else { CHUNK };
         while outcomes.len() < of {
-            let chunk = (outcomes.len()..(outcomes.len() + n).min(of)).into_par_iter();
-            outcomes.extend(chunk.map(|i| self.outcome(i)).collect::<Result<Vec<_>, _>>()?);
+            let end = (outcomes.len() + n.next_multiple_of(batch)).min(of);
+            let chunk = (outcomes.len()..end).into_par_iter().step_by(batch);
+            let found = chunk.map(|i| self.outcome(i)).collect::<Result<Vec<_>, _>>()?;
+            outcomes.extend(found.into_iter().flatten());
             n = (2 * n).min(CHUNK);
             progress(outcomes.len(), of);
             if until == Until::Fault && outcomes.iter().any(is_fault) {
@@ -254,18 +260,36 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    fn outcome(&self, index: usize) -> Result<Outcome, InputError> {
-        let sample = self.samples.input(index);
-        let exact = match self.samples.results(index) {
-            Some(results) => results.to_vec(),
+    /// The outcomes of the samples from one on that are evaluated together.
+    fn outcome(&self, first: usize) -> Result<Vec<Outcome>, InputError> {
+        let (sample, of) = (self.batch(first), self.samples.len());
+        let together = first..(first + self.program.batch()).min(of);
+        let known: Option<Vec<&[f64]>> = together.clone().map(|i| self.samples.results(i)).collect();
+        let exact = match known {
+            Some(results) => results.concat(),
             None => self.clear.run(&sample, &mut ())?,
         };
         let drawn = |draw: usize| {
-            let mut hook = self.hook(index, draw);
+            let mut hook = self.hook(first, draw);
             let noisy = self.clear.run(&sample, &mut hook)?;
-            Ok(Outcome::new(&self.classes, &exact, &noisy, self.samples.class(index), hook.fullest))
+            let each = (noisy.len() / self.program.batch()).max(1);
+            let outcome = |(index, (exact, noisy)): (usize, (&[f64], &[f64]))| {
+                Outcome::new(&self.classes, exact, noisy, self.samples.class(index), hook.fullest)
+            };
+            let pairs = exact.chunks(each).zip(noisy.chunks(each));
+            Ok(together.clone().zip(pairs).map(outcome).collect::<Vec<Outcome>>())
         };
-        (1..self.draws).try_fold(drawn(0)?, |outcome, draw| Ok(outcome.with(drawn(draw)?, draw)))
+        let worse = |outcomes: Vec<Outcome>, draw: usize| {
+            let others = drawn(draw)?;
+            Ok(outcomes.into_iter().zip(others).map(|(a, b)| a.with(b, draw)).collect())
+        };
+        (1..self.draws).try_fold(drawn(0)?, worse)
+    }
+
+    /// The samples from one on that are evaluated together; the last one again where they are too few.
+    fn batch(&self, first: usize) -> Vec<f64> {
+        let last = self.samples.len() - 1;
+        (first..first + self.program.batch()).flat_map(|i| self.samples.input(i.min(last))).collect()
     }
 
     /// The noise and the moduli of one sample.
@@ -283,8 +307,8 @@ impl<'a> Simulator<'a> {
     fn layer_losses(&self) -> Result<Vec<LayerLoss>, InputError> {
         let program = self.program;
         let mut sums = vec![(0.0, 0.0); program.spec().layers.len()];
-        for index in 0..self.samples.len().min(LAYER_SAMPLES) {
-            let sample = self.samples.input(index);
+        for index in (0..self.samples.len().min(LAYER_SAMPLES)).step_by(self.program.batch()) {
+            let sample = self.batch(index);
             let mut exact = Results { program, inner: (), by_layer: BTreeMap::new() };
             self.clear.run(&sample, &mut exact)?;
             let mut noisy = Results { program, inner: self.hook(index, 0), by_layer: BTreeMap::new() };

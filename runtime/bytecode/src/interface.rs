@@ -8,7 +8,7 @@ use crate::check::{CheckErrors, Keys, check_interface};
 use crate::ids::LayoutId;
 use crate::layout::{Layout, LayoutSpec};
 use crate::params::{Fingerprint, Level, Params, ParamsSpec};
-use crate::program::{InputSpec, Origin, OutputSpec, Prediction, RotationKey, SegmentKeys};
+use crate::program::{InputSpec, Origin, OutputSpec, Prediction, RotationKey, SegmentKeys, batch};
 use crate::scale::Scale;
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +97,30 @@ impl Interface {
     /// Layout of the output.
     pub fn output_layout(&self) -> &Layout {
         &self.layouts[self.spec.output.layout.index()]
+    }
+
+    /// Inputs that one evaluation takes, and results it gives; one unless the program was built for a batch.
+    pub fn batch(&self) -> usize {
+        batch(&self.spec.input.ports, self.input_layout().shape().len())
+    }
+
+    /// Ciphertexts of one encrypted input, of a whole batch if there is one.
+    pub fn input_ciphertexts(&self) -> usize {
+        self.input_layout().n_cts() * self.input_layout().lanes(self.batch())
+    }
+
+    /// Ciphertexts of one encrypted result, of a whole batch if there is one.
+    pub fn output_ciphertexts(&self) -> usize {
+        self.output_layout().n_cts() * self.output_layout().lanes(self.batch())
+    }
+
+    /// The same interface as one input of a batch sees it: what scores mean, what numbers may be.
+    #[must_use]
+    pub fn of_one(&self) -> Self {
+        let (mut one, batch) = (self.clone(), self.batch());
+        one.spec.input.ports.truncate(self.spec.input.ports.len() / batch);
+        one.spec.output.ports.truncate(self.spec.output.ports.len() / batch);
+        one
     }
 
     /// Level of the output.

@@ -47,6 +47,7 @@ pub use plan::{
 pub use program::{
     Classes, InputSpec, Instruction, Interval, Kind, LayerSpec, LinearMap, Numbers, Op, Origin, OutputSpec,
     Pair, Port, Prediction, Preprocessing, ProgramSpec, Raw, RotationKey, SegmentKeys, Tail, TailStep,
+    batch_ports,
 };
 pub use rotation::Rotation;
 pub use scale::Scale;

@@ -79,8 +79,10 @@ impl std::fmt::Display for DoubtKind {
 }
 
 impl Answer {
-    /// What raw scores say. Nothing of it depends on a digit below the noise: not the class, nor what is doubted.
+    /// What the raw scores of one input say. Nothing of it depends on a digit below the noise: not the class, nor what is
+    /// doubted.
     pub fn new(interface: &Interface, raw: &[f64]) -> Self {
+        let interface = &interface.of_one();
         let (finest, resolution) = (Resolution::finest(interface), Resolution::of(interface));
         let decided = Zeroizing::new(raw.iter().map(|&score| finest.round(score)).collect::<Vec<f64>>());
         let scores: Vec<f64> = decided.iter().map(|&score| resolution.round(score)).collect();

@@ -51,18 +51,26 @@ impl Client {
     }
 
     /// Encrypts one input tensor in `[channel, y, x]` order, as [`prepare`](crate::prepare) makes it; an ensemble gets
-    /// one copy per member.
+    /// one copy per member. A program for batches takes as many tensors, one after the other ([`joined`]).
     ///
     /// # Errors
-    /// If the tensor has another size, a value cannot be encoded, or there is no randomness.
+    /// If the tensor has another size or is one of a batch only, a value cannot be encoded, or there is no randomness.
     pub fn encrypt(
         &self,
         tensor: &[f64],
         seeds: &mut SeedSource,
     ) -> Result<Vec<SeededCiphertext>, ClientError> {
-        let layout = self.interface.input_layout();
-        check_length(tensor.len(), layout)?;
-        let slots = Zeroizing::new(layout.scatter(&Zeroizing::new(tensor.repeat(layout.members()))));
+        let (layout, batch) = (self.interface.input_layout(), self.interface.batch());
+        let (found, expected) = (tensor.len(), batch * layout.shape().len());
+        if found != expected {
+            let is_one = batch > 1 && found == layout.shape().len();
+            return Err(if is_one {
+                ClientError::Batch { batch }
+            } else {
+                ClientError::TensorLength { found, expected }
+            });
+        }
+        let slots = Zeroizing::new(layout.scatter_batch(tensor, batch));
         let input = self.interface.input();
         let (context, key) = self.key.at(&self.context, input.level);
         slots
@@ -80,20 +88,24 @@ impl Client {
     /// Decrypts one result to what may be seen of it.
     ///
     /// # Errors
-    /// As [`Client::decrypt_raw`].
+    /// As [`Client::decrypt_raw`], and if the program is for batches.
     pub fn decrypt(&self, result: &[Ciphertext]) -> Result<Answer, ClientError> {
-        Ok(Answer::new(&self.interface, &self.decrypt_raw(result)?))
+        match self.interface.batch() {
+            1 => Ok(Answer::new(&self.interface, &self.decrypt_raw(result)?)),
+            batch => Err(ClientError::Batch { batch }),
+        }
     }
 
-    /// Decrypts one result to the output tensor, with every digit; members that are still apart are averaged.
+    /// Decrypts one result to the output tensor, with every digit; members that are still apart are averaged. Of a batch these
+    /// are the tensors of all its inputs, one after the other.
     ///
     /// Digits below the noise give the secret key away to whoever gets them and the ciphertexts.
     ///
     /// # Errors
     /// If there are not as many ciphertexts as the output layout has.
     pub fn decrypt_raw(&self, result: &[Ciphertext]) -> Result<Zeroizing<Vec<f64>>, ClientError> {
-        let layout = self.interface.output_layout();
-        let expected = layout.n_cts();
+        let (layout, batch) = (self.interface.output_layout(), self.interface.batch());
+        let expected = self.interface.output_ciphertexts();
         if result.len() != expected {
             return Err(ClientError::ResultCount { found: result.len(), expected });
         }
@@ -102,17 +114,18 @@ impl Client {
             .map(|ciphertext| self.key.decrypt(&self.context, ciphertext))
             .collect::<Result<Vec<_>, _>>()
             .map(Zeroizing::new)?;
-        let all = Zeroizing::new(layout.gather(&slots));
-        Ok(Zeroizing::new(average_members(layout, &all)))
+        let all = Zeroizing::new(layout.gather_batch(&slots, batch));
+        match batch {
+            1 => Ok(Zeroizing::new(average_members(layout, &all))),
+            _ => Ok(all),
+        }
     }
 }
 
-fn check_length(found: usize, layout: &Layout) -> Result<(), ClientError> {
-    let expected = layout.shape().len();
-    match found == expected {
-        true => Ok(()),
-        false => Err(ClientError::TensorLength { found, expected }),
-    }
+/// Inputs of a batch one after the other; where there are too few, the last one stands for those that are missing.
+pub fn joined(inputs: &[&[f64]], batch: usize) -> Zeroizing<Vec<f64>> {
+    let missing = inputs.last().into_iter().cycle().take(batch.saturating_sub(inputs.len()));
+    Zeroizing::new(inputs.iter().chain(missing).flat_map(|input| input.iter().copied()).collect())
 }
 
 /// The mean over members of a tensor in (member, channel, y, x) order.

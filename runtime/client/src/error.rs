@@ -31,6 +31,12 @@ pub enum ClientError {
         /// Ciphertexts of the output layout.
         expected: usize,
     },
+    /// One input or result where the program has several at once.
+    #[error("the program takes {batch} inputs at once and gives as many results")]
+    Batch {
+        /// Inputs that it takes.
+        batch: usize,
+    },
     /// A number that the model was not made for.
     #[error("value {index} is {value}, but the model was calibrated on inputs in {range}")]
     OutOfRange {

@@ -23,7 +23,7 @@ mod testing;
 mod told;
 
 pub use answer::{Answer, Doubt, DoubtKind, label, largest_value};
-pub use client::{Client, average_members};
+pub use client::{Client, average_members, joined};
 pub use error::ClientError;
 pub use inputs::{Outside, check_range, prepare, prepare_part, prepare_unchecked};
 pub use resolution::{DEVIATIONS, Resolution, noise_floor};

@@ -86,7 +86,7 @@ impl Expected {
     /// Encrypted inputs of the program.
     pub fn input(interface: &Interface) -> Self {
         let InputSpec { level, scale, .. } = *interface.input();
-        let n_ciphertexts = interface.input_layout().n_cts();
+        let n_ciphertexts = interface.input_ciphertexts();
         Self { program: interface.program(), role: Role::Input, n_ciphertexts, level, scale }
     }
 
@@ -98,7 +98,7 @@ impl Expected {
     /// Encrypted results of the program.
     pub fn result(interface: &Interface) -> Self {
         let (level, scale) = (interface.output_level(), interface.output_scale());
-        let n_ciphertexts = interface.output_layout().n_cts();
+        let n_ciphertexts = interface.output_ciphertexts();
         Self { program: interface.program(), role: Role::Result, n_ciphertexts, level, scale }
     }
 }

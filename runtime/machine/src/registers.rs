@@ -53,13 +53,22 @@ impl RegisterFile {
         all.collect()
     }
 
-    /// Lends the values of several runs as one slice for each sample; only a register named twice is copied.
-    pub(crate) fn with_runs<T>(
+    /// Lends the values of several runs as one slice for each lane of each sample; only a register named twice is copied.
+    pub(crate) fn with_lanes<T>(
         &mut self,
         runs: &[CtRange],
+        lanes: usize,
         work: impl FnOnce(&[&[Ciphertext]]) -> Result<T, CkksError>,
     ) -> Result<T, CkksError> {
-        let ids: Vec<usize> = runs.iter().flat_map(|run| run.iter()).map(|id| id.index()).collect();
+        let part = |run: &CtRange, lane: usize| {
+            let each = run.len() / lanes;
+            run.iter().skip(lane * each).take(each)
+        };
+        // One lane after the other: in each a part of every run.
+        let ids: Vec<usize> = (0..lanes)
+            .flat_map(|lane| runs.iter().flat_map(move |run| part(run, lane)))
+            .map(|id| id.index())
+            .collect();
         let mut lent: Vec<Vec<Ciphertext>> = Vec::with_capacity(self.samples.len());
         for registers in &mut self.samples {
             let mut values: Vec<Ciphertext> = Vec::with_capacity(ids.len());
@@ -72,7 +81,8 @@ impl RegisterFile {
             }
             lent.push(values);
         }
-        let slices: Vec<&[Ciphertext]> = lent.iter().map(Vec::as_slice).collect();
+        let each = (ids.len() / lanes).max(1);
+        let slices: Vec<&[Ciphertext]> = lent.iter().flat_map(|values| values.chunks(each)).collect();
         let result = work(&slices);
         for (registers, values) in self.samples.iter_mut().zip(lent) {
             for (&id, value) in ids.iter().zip(values) {

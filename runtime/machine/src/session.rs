@@ -129,8 +129,9 @@ impl Session {
         Ok((outputs.pop().unwrap_or_default(), profile))
     }
 
-    /// Evaluates the program on several encrypted inputs at once. They share the transforms of plaintexts, each gets the bits
-    /// that it would get alone, and each takes its own [`MemoryPlan::working_bytes`].
+    /// Evaluates the program on several encrypted inputs at once, each a whole batch where the program takes batches. They share
+    /// the transforms of plaintexts, each gets the bits that it would get alone, and each takes its own
+    /// [`MemoryPlan::working_bytes`].
     ///
     /// # Errors
     /// As [`Session::evaluate`], for any of them.
@@ -207,7 +208,8 @@ impl Session {
             return Err(VmError::WrongKey { found, expected });
         }
         let input = &input.ciphertexts;
-        let expected = self.model.program.input_layout().n_cts();
+        let layout = self.model.program.input_layout();
+        let expected = layout.n_cts() * layout.lanes(self.model.program.batch());
         if input.len() != expected {
             return Err(VmError::InputCount { found: input.len(), expected });
         }
@@ -306,7 +308,8 @@ impl Session {
         };
         let evaluator = Evaluator::new(context);
         let own = self.segment_keys(level)?;
-        registers.with_runs(src, |samples| {
+        let lanes = self.model.program.fact(index).map_or(1, |fact| fact.lanes as usize);
+        registers.with_lanes(src, lanes, |samples| {
             let keys = own.galois();
             let results = linear::evaluate_batch(&evaluator, samples, step.plan(), &source, keys)?;
             Ok(results.into_iter().flatten().collect())
@@ -323,11 +326,11 @@ impl Session {
     ) -> Result<Vec<Ciphertext>, CkksError> {
         let context = self.model.context.at(step.level);
         let (basis, encoder) = (context.basis(step.level), context.encoder());
-        let (operands, n_each) = (registers.run(src)?, src.len());
+        let operands = registers.run(src)?;
         let one = |(i, &operand): (usize, &&Ciphertext)| {
-            // Every sample takes all vectors.
-            let i = i % n_each;
-            let vector = step.vectors.get(i).ok_or(CkksError::Plan("a constant has too few vectors"))?;
+            // Every sample, and every lane of it, takes all vectors.
+            let i = i % step.vectors.len().max(1);
+            let vector = step.vectors.get(i).ok_or(CkksError::Plan("a constant has no vectors"))?;
             let encode = || encoder.round(vector, step.scale);
             match self.model.sets[index].get(context, &self.model.meter, i, encode)? {
                 Diagonal::Plaintext(plain) => apply(operand, &plain),

@@ -241,7 +241,7 @@ fn entry(program: &CheckedProgram, model: Model) -> Entry {
     let (expected_input, expected_result) = (Expected::input(&interface), Expected::result(&interface));
     let request = key_request(context, program);
     // A sum of inputs that were encrypted one by one has no seed.
-    let joined = if interface.input().ports.len() > 1 { Form::Full } else { Form::Seeded };
+    let joined = if interface.input().ports.len() > interface.batch() { Form::Full } else { Form::Seeded };
     Entry {
         id: ProgramId(interface.program().0),
         name: interface.spec().origin.model.clone(),

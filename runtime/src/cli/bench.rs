@@ -22,7 +22,9 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     check_profile(&args.run)?;
     let program = Program::load(&args.program)?;
     program.check_security(args.insecure.insecure)?;
-    let (n_evaluations, batch) = ((args.warmup + args.runs) as usize, args.batch as usize);
+    let n_evaluations = (args.warmup + args.runs) as usize;
+    // A program for batches takes as long for one input as for all.
+    let batch = (args.batch as usize).max(program.checked.batch());
     let memory = memory_budget(&args.run);
     // Before an input is made up, whose size is the program's word.
     check_batch(&program.checked, batch, memory)?;
@@ -124,13 +126,15 @@ fn predicted_core_seconds(model: &Model, is_first: bool, batch: usize) -> f64 {
 /// Refuses a batch that the memory does not hold.
 fn check_batch(program: &CheckedProgram, batch: usize, budget: u64) -> Result<(), CliError> {
     let Memory { keys, working } = Memory::of(program);
-    let memory = Memory { keys, working: working.saturating_mul(batch as u64) };
+    // Each evaluation takes as many inputs as the program does.
+    let each = program.batch() as u64;
+    let memory = Memory { keys, working: working.saturating_mul((batch as u64).div_ceil(each)) };
     if memory.spare(budget).is_some() {
         return Ok(());
     }
     let needed = memory.needed();
     let fits = (1..batch as u64).rev().find(|&n| {
-        let part = Memory { keys, working: working.saturating_mul(n) };
+        let part = Memory { keys, working: working.saturating_mul(n.div_ceil(each)) };
         part.spare(budget).is_some()
     });
     Err(match fits {

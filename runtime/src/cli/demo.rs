@@ -28,14 +28,12 @@ pub(crate) fn infer(args: &Infer, quiet: bool) -> Result<(), CliError> {
     let trial = Trial::new(&program.checked, options, &mut seeds)?;
     note_memory(trial.session(), quiet);
     let mut bar = Bar::new("evaluating", quiet);
-    let outcomes = inputs
-        .iter()
-        .enumerate()
-        .map(|(i, input)| {
-            bar.items(i..i + 1, inputs.len());
-            trial.run(&input.tensor, &mut seeds, &bar)
-        })
-        .collect::<Result<Vec<Outcome>, TrialError>>()?;
+    let mut outcomes: Vec<Outcome> = Vec::with_capacity(inputs.len());
+    for batch in inputs.chunks(program.checked.batch()) {
+        bar.items(outcomes.len()..outcomes.len() + batch.len(), inputs.len());
+        let tensors: Vec<&[f64]> = batch.iter().map(|input| &input.tensor[..]).collect();
+        outcomes.extend(trial.run_batch(&tensors, &mut seeds, &bar)?);
+    }
     drop(bar);
     let scores: Vec<_> = outcomes.iter().map(|outcome| outcome.decrypted.clone()).collect();
     let seconds: f64 = outcomes.iter().map(|outcome| outcome.eval_seconds).sum();

@@ -19,7 +19,8 @@ pub(crate) fn join(args: &Join, quiet: bool) -> Result<(), CliError> {
     }
     store::check_ciphertexts(&args.output)?;
     let program = Contract::load(&args.program)?;
-    let ports = &program.interface.input().ports;
+    let one = program.interface.of_one();
+    let ports = &one.input().ports;
     let refused = |error: JoinError| match error {
         JoinError::Part { index, reason } => CliError::NotJoined { path: args.parts[index].clone(), reason },
         JoinError::Missing(names) => {

@@ -4,6 +4,7 @@
 //! 3 a bug of ours, 130 interrupted.
 
 mod args;
+mod batches;
 mod bench;
 mod demo;
 mod error;

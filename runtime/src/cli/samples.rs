@@ -114,6 +114,7 @@ fn load_file(
     choose: impl FnOnce(usize) -> Result<Range<usize>, CliError>,
     how: How<'_>,
 ) -> Result<(Vec<Sample>, usize), CliError> {
+    let interface = &interface.of_one();
     let shape = interface.input_layout().shape();
     let shape = ImageShape::new(shape.channels as usize, shape.height as usize, shape.width as usize);
     let ports = &interface.input().ports;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use fhe_bytecode::{Interface, Keys, Port};
 use fhe_ckks::{Context, key_request};
-use fhe_client::{Client, ClientError};
+use fhe_client::{Client, ClientError, joined};
 use fhe_files::{Ciphertexts, Expected, Kind, Stored, evaluation_keys_len};
 use fhe_host::WriteError;
 use fhe_host::memory::peak_rss_bytes;
@@ -20,7 +20,7 @@ use super::error::CliError;
 use super::program::{Contract, Program};
 use super::progress::Bar;
 use super::run::{check_profile, memory_budget, note_memory, report_profile};
-use super::{complain, samples, show, sum_up};
+use super::{batches, complain, samples, show, sum_up};
 use crate::partial::{Batch, Partial};
 use crate::store::{self, FileError, FileErrorKind};
 
@@ -98,13 +98,19 @@ pub(crate) fn encrypt(args: &Encrypt, quiet: bool) -> Result<(), CliError> {
     };
     let (context, client) = client(&program, &args.secret_key)?;
     let mut seeds = SeedSource::os();
+    let batch = program.interface.batch();
     let samples = inputs
-        .iter()
-        .map(|input| Ok(client.encrypt(&input.tensor, &mut seeds)?.into_iter().map(Stored::Seeded).collect()))
+        .chunks(batch)
+        .map(|inputs| {
+            let tensors: Vec<&[f64]> = inputs.iter().map(|input| &input.tensor[..]).collect();
+            let fresh = client.encrypt(&joined(&tensors, batch), &mut seeds)?;
+            Ok(fresh.into_iter().map(Stored::Seeded).collect())
+        })
         .collect::<Result<Vec<Vec<Stored>>, ClientError>>()?;
-    let n_samples = samples.len();
+    let n_samples = inputs.len();
     let named = if args.no_names { &[][..] } else { &inputs[..] };
-    let names = named.iter().map(|input| input.name.clone()).collect();
+    let names = named.chunks(batch).map(|inputs| batches::name(inputs.iter().map(|i| &i.name[..]), batch));
+    let names = names.collect();
     let ciphertexts = Ciphertexts { names, ..Ciphertexts::new(client.key().id(), samples) };
     store::write_ciphertexts(&args.output, &context, &expected, &ciphertexts)?;
     let n_outside = inputs.iter().filter(|input| input.outside.is_some()).count();
@@ -217,9 +223,9 @@ fn held_bytes(program: &Program, n_samples: usize) -> u64 {
     let (params, interface) = (program.checked.params(), &program.interface);
     let bytes = |n_cts: usize, level| (n_cts as u64).saturating_mul(params.ciphertext_bytes(level));
     // Fresh ciphertexts have half of themselves as a seed; sums of several have not.
-    let parts = if interface.input().ports.len() > 1 { 1 } else { 2 };
-    let input = bytes(interface.input_layout().n_cts(), interface.input().level) / parts;
-    let result = bytes(interface.output_layout().n_cts(), interface.output_level());
+    let parts = if interface.input().ports.len() > interface.batch() { 1 } else { 2 };
+    let input = bytes(interface.input_ciphertexts(), interface.input().level) / parts;
+    let result = bytes(interface.output_ciphertexts(), interface.output_level());
     (n_samples as u64).saturating_mul(input.saturating_add(result))
 }
 
@@ -268,15 +274,10 @@ pub(crate) fn decrypt(args: &Decrypt, quiet: bool) -> Result<(), CliError> {
             client.decrypt_raw(&sample)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let shown: Vec<_> = scores
+    let results = batches::results(&program.interface, &scores, &names);
+    let shown: Vec<_> = results
         .iter()
-        .enumerate()
-        .map(|(i, raw)| show::Shown {
-            raw,
-            label: None,
-            name: names.get(i).map(String::as_str),
-            outside: None,
-        })
+        .map(|(raw, name)| show::Shown { raw, label: None, name: name.as_deref(), outside: None })
         .collect();
     show::show(&program.interface, &shown, &args.show)
 }

@@ -34,6 +34,7 @@ use crate::{Compiled, Rehearsal, Rehearse};
   fhec build member1.onnx member2.onnx member3.onnx -o ensemble.fhebc
   fhec build model.onnx -o model.fhebc --calibrate images.npy --approximate
   fhec build model.onnx -o model.fhebc --model-output probabilities
+  fhec build model.onnx -o four.fhebc --batch 4
   fhec build retrained.onnx -o model-2.fhebc --like model.fhebc
   fhec build model.onnx -o toy.fhebc --toy
   fhec build model.onnx -o model.fhebc --print-after scheduled")]

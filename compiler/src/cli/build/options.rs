@@ -91,6 +91,10 @@ pub(in crate::cli) struct Options {
     /// Memory that keys, plaintexts and ciphertexts of one evaluation may take, such as 8G
     #[arg(long, value_parser = parse_bytes, default_value = "16G")]
     memory: u64,
+    /// Images that are evaluated together, a power of two: where their values leave slots free they share ciphertexts, so that
+    /// each takes less time than alone
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    batch: usize,
     /// Build for a ring that protects nothing, to try things out
     #[arg(long)]
     toy: bool,
@@ -194,6 +198,7 @@ impl Options {
             like: self.like.as_deref().map(read_program).transpose()?.map(Box::new),
             log_n: self.log_n.map(|log_n| log_n..=log_n),
             toy: self.toy,
+            batch: self.batch,
             headroom: self.headroom,
             towers: self.towers,
             segmentation: Segmentation { rings: self.rings, special: self.special },

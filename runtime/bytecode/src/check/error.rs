@@ -99,6 +99,10 @@ pub(super) enum Fault {
     InUse(CtRange),
     #[error("{found} registers for a tensor of {needed} ciphertexts")]
     Length { found: usize, needed: usize },
+    #[error("a batch of {inputs} inputs and {results} results")]
+    Batch { inputs: usize, results: usize },
+    #[error("operands of {0} and {1} lanes")]
+    Lanes(u32, u32),
     #[error("operands in different layouts")]
     Layouts,
     #[error("operands at levels {0} and {1}")]

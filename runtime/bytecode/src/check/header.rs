@@ -4,7 +4,9 @@ use super::MAX_ERRORS;
 use super::error::Fault;
 use crate::ids::LayoutId;
 use crate::layout::Layout;
-use crate::program::{InputSpec, MAX_PORTS, Origin, OutputSpec, Port, Prediction, ProgramSpec, Tail};
+use crate::program::{
+    InputSpec, MAX_PORTS, Origin, OutputSpec, Port, Prediction, ProgramSpec, Tail, batch, batch_ports,
+};
 use crate::text::{harmless, is_harmless};
 
 /// Characters of a bad text that an error repeats.
@@ -81,11 +83,32 @@ pub(super) fn ends(input: &InputSpec, output: &OutputSpec, layouts: &[Layout]) -
     faults.extend(bad.map(|&v| Fault::Deviation(v)));
     let ranges = [input.range, output.range].into_iter().flatten();
     faults.extend(ranges.filter(|range| !range.is_ordered()).map(Fault::Interval));
-    let len = |id: LayoutId| layouts.get(id.index()).map(|layout| layout.shape().len());
-    faults.extend(len(input.layout).and_then(|len| bad_port(&input.ports, len)));
-    faults.extend(len(output.layout).and_then(|len| bad_port(&output.ports, len)));
-    faults.extend(len(output.layout).and_then(|len| bad_tail(output, len)));
+    let layout = |id: LayoutId| layouts.get(id.index());
+    let (from, to) = (layout(input.layout), layout(output.layout));
+    let mut bad: Vec<Fault> = from.and_then(|layout| bad_ports(&input.ports, layout)).into_iter().collect();
+    bad.extend(to.and_then(|layout| bad_ports(&output.ports, layout)));
+    if let (Some(from), Some(to), true) = (from, to, bad.is_empty()) {
+        let (inputs, results) =
+            (batch(&input.ports, from.shape().len()), batch(&output.ports, to.shape().len()));
+        bad.extend((inputs != results).then_some(Fault::Batch { inputs, results }));
+    }
+    faults.extend(bad);
+    faults.extend(to.and_then(|layout| bad_tail(output, layout.shape().len())));
     faults
+}
+
+/// The first port of an end that leaves its tensors, or is not repeated for each of several.
+fn bad_ports(ports: &[Port], layout: &Layout) -> Option<Fault> {
+    let len = layout.shape().len();
+    let batch = batch(ports, len);
+    if batch == 1 || ports.len() > MAX_PORTS {
+        return bad_port(ports, len);
+    }
+    let one = &ports[..ports.len() / batch];
+    match batch.is_multiple_of(layout.members()) && ports == batch_ports(one, len, batch) {
+        true => bad_port(one, len),
+        false => bad_port(ports, len),
+    }
 }
 
 /// The first port that leaves the tensor or takes numbers of the one before it.

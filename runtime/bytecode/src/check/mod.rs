@@ -4,7 +4,7 @@
 //!
 //! 1. the parameters, layouts, constants, linear maps and plans are well formed and fit each other;
 //! 2. every source register is defined, every destination free, and nothing is left at the end;
-//! 3. runs of registers have the length of their layout, and tensors meet only in equal layouts;
+//! 3. runs of registers have the length of their layout, or of several lanes of it, and tensors meet only in equal layouts;
 //! 4. levels: operands agree, no rescale below level 0, no drop upwards, the input starts within the chain;
 //! 5. scales: sums agree, plaintext scales are at least one, and every scale is at least one and within the modulus; no constant
 //!    leaves the range of doubles at the scale that it is encoded at;
@@ -36,7 +36,7 @@ use crate::layout::{Layout, LayoutSpec};
 use crate::linear::Diagonals;
 use crate::params::{Fingerprint, Level, Params};
 use crate::plan::ExpandedPlan;
-use crate::program::{Prediction, ProgramSpec};
+use crate::program::{Prediction, ProgramSpec, batch};
 use crate::scale::Scale;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -176,6 +176,11 @@ impl CheckedProgram {
     /// Layout of the output.
     pub fn output_layout(&self) -> &Layout {
         self.layout(self.spec.output.layout)
+    }
+
+    /// Inputs that one evaluation takes, and results it gives; one unless the program was built for a batch.
+    pub fn batch(&self) -> usize {
+        batch(&self.spec.input.ports, self.input_layout().shape().len())
     }
 
     /// A linear map with diagonals and plan.

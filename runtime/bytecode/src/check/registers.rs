@@ -1,4 +1,5 @@
-//! Which registers hold which tensors: whole runs only, so nothing here takes longer for a longer run.
+//! Which registers hold which tensors: whole runs, of one tensor or of several lanes, so nothing here takes longer for a
+//! longer run.
 
 use super::error::Fault;
 use super::replay::Fact;
@@ -20,6 +21,17 @@ impl Registers {
         bounded(range)?;
         match self.runs.get(&range.first.0) {
             Some((len, fact)) if *len == range.len => Ok(*fact),
+            _ => Err(Fault::NotATensor(range)),
+        }
+    }
+
+    /// The fact of a run that a range lies in, and how many registers of it come before.
+    pub(super) fn read_part(&self, range: CtRange) -> Result<(u32, Fact), Fault> {
+        bounded(range)?;
+        match self.runs.range(..=range.first.0).next_back() {
+            Some((first, (len, fact))) if first + len >= range.first.0 + range.len => {
+                Ok((range.first.0 - first, *fact))
+            }
             _ => Err(Fault::NotATensor(range)),
         }
     }

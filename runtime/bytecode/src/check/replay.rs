@@ -11,7 +11,7 @@ use crate::ids::{CtRange, LayerId, LayoutId, MapId, TensorId};
 use crate::layout::Layout;
 use crate::linear::{LinearOp, Pairing};
 use crate::params::{Level, Params};
-use crate::program::{LayerSpec, Op, ProgramSpec, RotationKey, SegmentKeys};
+use crate::program::{LayerSpec, Op, Port, ProgramSpec, RotationKey, SegmentKeys, batch};
 use crate::rotation::Rotation;
 use crate::scale::Scale;
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub struct Fact {
     pub level: Level,
     /// Its scale.
     pub scale: Scale,
+    /// Tensors of this layout in the run, one after the other.
+    pub lanes: u32,
 }
 
 /// The outcome of a replay without faults.
@@ -76,7 +78,7 @@ pub(super) fn replay(
         if replay.output.is_some() && !matches!(instruction.op, Op::Free { .. }) {
             fault(place, Fault::AfterOutput);
         }
-        trace.sources.extend(instruction.op.sources().iter().filter_map(|src| replay.read(*src).ok()));
+        trace.sources.extend(instruction.op.sources().iter().filter_map(|src| replay.read_lanes(*src).ok()));
         trace.source_ends.push(trace.sources.len());
         let fact = replay.step(&instruction.op);
         trace.results.push(fact.as_ref().ok().copied().flatten());
@@ -125,17 +127,17 @@ impl Replay<'_> {
     /// Effect of one instruction; the fact of what it defines.
     fn step(&mut self, op: &Op) -> Result<Option<Fact>, Fault> {
         let fact = match op {
-            Op::Input { .. } => {
+            Op::Input { dst } => {
                 if std::mem::replace(&mut self.has_input, true) {
                     return Err(Fault::SecondInput);
                 }
                 let input = &self.spec.input;
-                self.layout(input.layout)?;
+                let lanes = self.lanes(input.layout, &input.ports, *dst)?;
                 let (level, max) = (input.level, self.params.max_level());
                 if level > max {
                     return Err(Fault::AboveChain { level, max });
                 }
-                Fact { layout: input.layout, level: input.level, scale: input.scale }
+                Fact { layout: input.layout, level: input.level, scale: input.scale, lanes }
             }
             Op::Linear { src, map, scale, .. } => self.linear(src, *map, *scale)?,
             Op::Square { src, .. } => self.product(*src, *src)?,
@@ -193,6 +195,7 @@ impl Replay<'_> {
                 if self.layout(fact.layout)? != self.layout(self.spec.output.layout)? {
                     return Err(Fault::Layouts);
                 }
+                self.lanes(fact.layout, &self.spec.output.ports, *src)?;
                 self.output = Some(fact);
                 self.free(*src)?;
                 return Ok(None);
@@ -213,8 +216,13 @@ impl Replay<'_> {
             return Err(Fault::Terms { found: src.len(), needed: map.terms.len() });
         }
         let mut level = None;
+        let mut lanes = None;
         for (range, term) in src.iter().zip(&map.terms) {
-            let fact = self.read(*range)?;
+            let fact = self.read_lanes(*range)?;
+            let first = *lanes.get_or_insert(fact.lanes);
+            if first != fact.lanes {
+                return Err(Fault::Lanes(first, fact.lanes));
+            }
             if self.layout(fact.layout)? != self.layout(term.input)? {
                 return Err(Fault::Layouts);
             }
@@ -235,7 +243,7 @@ impl Replay<'_> {
         let level = level.ok_or(Fault::Terms { found: 0, needed: 1 })?;
         let highest = &mut self.map_levels[index][self.params.segment(level)];
         *highest = (*highest).max(Some(level));
-        Ok(Fact { layout: map.output, level, scale })
+        Ok(Fact { layout: map.output, level, scale, lanes: lanes.unwrap_or(1) })
     }
 
     /// A way down leads through all segments between, those of a smaller ring by their keys.
@@ -288,6 +296,9 @@ impl Replay<'_> {
         if a.level != b.level {
             return Err(Fault::Levels(a.level, b.level));
         }
+        if a.lanes != b.lanes {
+            return Err(Fault::Lanes(a.lanes, b.lanes));
+        }
         Ok((a, b))
     }
 
@@ -313,9 +324,32 @@ impl Replay<'_> {
         self.registers.read(range)
     }
 
+    /// As [`Self::read`], for a map, which may take some of the lanes of a run.
+    fn read_lanes(&self, range: CtRange) -> Result<Fact, Fault> {
+        let (offset, fact) = self.registers.read_part(range)?;
+        let each = self.layout(fact.layout)?.n_cts();
+        let is_whole = (offset as usize).is_multiple_of(each) && range.len().is_multiple_of(each);
+        match u32::try_from(range.len() / each) {
+            Ok(lanes) if is_whole => Ok(Fact { lanes, ..fact }),
+            _ => Err(Fault::NotATensor(range)),
+        }
+    }
+
+    /// Lanes of an input or output whose ports tell a batch.
+    fn lanes(&self, layout: LayoutId, ports: &[Port], run: CtRange) -> Result<u32, Fault> {
+        bounded(run)?;
+        let layout = self.layout(layout)?;
+        let lanes = layout.lanes(batch(ports, layout.shape().len()));
+        let needed = layout.n_cts().saturating_mul(lanes);
+        match u32::try_from(lanes) {
+            Ok(lanes) if run.len() == needed => Ok(lanes),
+            _ => Err(Fault::Length { found: run.len(), needed }),
+        }
+    }
+
     fn define(&mut self, dst: CtRange, fact: Fact) -> Result<(), Fault> {
         bounded(dst)?;
-        let needed = self.layout(fact.layout)?.n_cts();
+        let needed = self.layout(fact.layout)?.n_cts().saturating_mul(fact.lanes as usize);
         if dst.len() != needed {
             return Err(Fault::Length { found: dst.len(), needed });
         }

@@ -77,7 +77,7 @@ pub(super) fn memory(
         let working = match (&instruction.op, result) {
             (Op::Linear { map, .. }, Some(fact)) => {
                 let pairs = maps[map.index()].working_pairs + params.at(fact.level).n_digits(fact.level);
-                params.key_pair_bytes(fact.level).saturating_mul(pairs as u64)
+                params.key_pair_bytes(fact.level).saturating_mul(pairs as u64 * u64::from(fact.lanes))
             }
             _ => 0,
         };

@@ -4,7 +4,7 @@ use super::*;
 use crate::constants::{Tensor, TensorData};
 use crate::ids::{CtRange, LayerId};
 use crate::linear::{LinearOp, Pairing};
-use crate::program::{Instruction, Op, RotationKey, TailStep};
+use crate::program::{Instruction, Op, RotationKey, TailStep, batch_ports};
 use crate::rotation::Rotation;
 use crate::testing::sample_program;
 
@@ -78,6 +78,38 @@ fn ports_and_tails_must_fit_the_tensors() {
     check(|p| p.output.tails[0].steps[0] = TailStep::Softmax { length: 5, inner: u32::MAX }, tail);
     check(|p| p.output.tails[0].steps[0] = TailStep::Votes { classes: 0 }, tail);
     check(|p| p.output.tails[0].steps = vec![TailStep::Sigmoid {}; 9], tail);
+}
+
+/// The sample for batches, as far as its header tells.
+fn of_two(program: &mut ProgramSpec) {
+    program.input.ports = batch_ports(&program.input.ports, 128, 2);
+    program.output.ports = batch_ports(&program.output.ports, 5, 2);
+}
+
+#[test]
+fn batches_are_the_same_at_both_ends_and_in_every_operand() {
+    let port =
+        |name: &str| format!("header: port {name} does not lie within the tensor, or overlaps another");
+    check(
+        |p| p.input.ports = batch_ports(&p.input.ports, 128, 2),
+        "header: a batch of 2 inputs and 1 results",
+    );
+    let named = |p: &mut ProgramSpec| {
+        of_two(p);
+        p.input.ports[1].name = "other".into();
+    };
+    check(named, &port("other"));
+    check(of_two, "instruction 0: 1 registers for a tensor of 2 ciphertexts");
+    let lanes = |p: &mut ProgramSpec| {
+        of_two(p);
+        let both = |register| CtRange::new(register, 2);
+        p.instructions[0].op = Op::Input { dst: both(30) };
+        let Op::Linear { map, scale, .. } = p.instructions[1].op.clone() else { unreachable!() };
+        insert(p, 1, Op::Linear { dst: ct(40), src: vec![ct(31)], map, scale });
+        insert(p, 2, Op::Linear { dst: both(50), src: vec![both(30)], map, scale });
+        insert(p, 3, Op::Add { dst: both(60), a: ct(40), b: both(50) });
+    };
+    check(lanes, "instruction 3: operands of 1 and 2 lanes");
 }
 
 #[test]

@@ -40,7 +40,20 @@ impl ClearMap {
         Self { terms: map.terms.iter().map(term).collect(), output }
     }
 
-    /// The slot vectors of the result.
+    /// The operands of every lane.
+    pub(super) fn lanes<'a>(&self, inputs: &[&'a [Vec<f64>]]) -> Vec<Vec<&'a [Vec<f64>]>> {
+        let Some((term, first)) = self.terms.first().zip(inputs.first()) else { return Vec::new() };
+        let lane = |lane: usize| {
+            let of_lane = |(term, cts): (&ClearTerm, &&'a [Vec<f64>])| {
+                let n_cts = term.input.n_cts();
+                &cts[lane * n_cts..][..n_cts]
+            };
+            self.terms.iter().zip(inputs).map(of_lane).collect()
+        };
+        (0..first.len() / term.input.n_cts()).map(lane).collect()
+    }
+
+    /// The slot vectors of the result, of one lane.
     pub(super) fn apply(&self, inputs: &[&[Vec<f64>]]) -> Vec<Vec<f64>> {
         let mut result = vec![0.0; self.n_numbers()];
         for (term, cts) in self.terms.iter().zip(inputs) {

@@ -101,18 +101,18 @@ impl<'a> ClearProgram<'a> {
     }
 
     /// Evaluates one input, in (channel, y, x) order, already preprocessed; every member gets it. The result
-    /// is in (member, channel, y, x) order.
+    /// is in (member, channel, y, x) order. A batch is so many inputs one after the other, and so are its results.
     ///
     /// # Errors
     /// When the input has the wrong number of values.
     pub fn run(&self, input: &[f64], hook: &mut dyn Hook) -> Result<Vec<f64>, InputError> {
-        let layout = self.program.input_layout();
-        let needed = layout.shape().len();
+        let (layout, batch) = (self.program.input_layout(), self.program.batch());
+        let needed = batch * layout.shape().len();
         if input.len() != needed {
             return Err(InputError { found: input.len(), needed });
         }
         let mut machine = Machine { clear: self, registers: Vec::new(), output: Vec::new() };
-        let mut fresh = Some(layout.scatter(&input.repeat(layout.members())));
+        let mut fresh = Some(layout.scatter_batch(input, batch));
         for step in self.program.steps() {
             let result = machine.step(step.index, step.op(), &mut fresh);
             if let (Some(mut cts), Some(dst), Some(fact)) = (result, step.op().dst(), step.result) {
@@ -138,7 +138,8 @@ impl Machine<'_> {
             Numbers::Input => fresh.take(),
             Numbers::Map(map) => {
                 let inputs: Vec<&[Vec<f64>]> = sources.iter().map(|range| self.read(Some(*range))).collect();
-                Some(self.clear.maps[map.index()].apply(&inputs))
+                let map = &self.clear.maps[map.index()];
+                Some(map.lanes(&inputs).into_iter().flat_map(|lane| map.apply(&lane)).collect())
             }
             Numbers::Times(factor) => {
                 Some(first.iter().map(|ct| ct.iter().map(|v| v * factor).collect()).collect())
@@ -146,7 +147,8 @@ impl Machine<'_> {
             Numbers::Pairs(pair) => Some(paired(first, last, pair)),
             Numbers::WithConstant(_, pair) => Some(paired(first, self.clear.plains[index].as_ref()?, pair)),
             Numbers::Output => {
-                self.output = self.clear.program.output_layout().gather(first);
+                self.output =
+                    self.clear.program.output_layout().gather_batch(first, self.clear.program.batch());
                 self.free(&sources);
                 None
             }
@@ -187,7 +189,8 @@ fn paired(a: &[Vec<f64>], b: &[Vec<f64>], pair: Pair) -> Vec<Vec<f64>> {
 }
 
 fn zip(a: &[Vec<f64>], b: &[Vec<f64>], f: impl Fn(f64, f64) -> f64) -> Vec<Vec<f64>> {
-    a.iter().zip(b).map(|(a, b)| a.iter().zip(b).map(|(&x, &y)| f(x, y)).collect()).collect()
+    // A constant is that of every lane.
+    a.iter().zip(b.iter().cycle()).map(|(a, b)| a.iter().zip(b).map(|(&x, &y)| f(x, y)).collect()).collect()
 }
 
 #[cfg(test)]

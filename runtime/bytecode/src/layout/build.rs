@@ -73,16 +73,44 @@ impl Layout {
         shape: Shape,
         stride: [u32; 2],
     ) -> Result<(Self, Derived), LayoutError> {
+        self.after_with(packing, shape, stride, self.spec().members)
+    }
+
+    /// As [`Layout::after`], for a result with another number of members.
+    ///
+    /// # Errors
+    /// When one channel of every member does not fit one ciphertext.
+    pub fn after_with(
+        &self,
+        packing: Packing,
+        shape: Shape,
+        stride: [u32; 2],
+        members: u32,
+    ) -> Result<(Self, Derived), LayoutError> {
         let s = self.spec();
+        let block_stride = s.block_slots();
         let gap = [0, 1].map(|axis| s.gap[axis].saturating_mul(stride[axis]));
         let extent = |n: u32, gap: u32| u64::from(n) * u64::from(gap);
         let fits = extent(shape.width, gap[1]) <= u64::from(s.row_stride)
-            && extent(shape.height, gap[0]) * u64::from(s.row_stride) <= u64::from(s.block_stride);
+            && extent(shape.height, gap[0]) * u64::from(s.row_stride) <= u64::from(block_stride);
         if fits && gap[0] <= super::MAX_SLOTS && gap[1] <= super::MAX_SLOTS {
-            let grid = Grid { gap, row_stride: s.row_stride, block_stride: s.block_stride };
-            return Ok((on_grid(packing, shape, s.members, s.slots, &grid)?, Derived::SameGrid));
+            let grid = Grid { gap, row_stride: s.row_stride, block_stride };
+            return Ok((on_grid(packing, shape, members, s.slots, &grid)?, Derived::SameGrid));
         }
-        Ok((Self::fresh(packing, shape, s.members, s.slots)?, Derived::Fresh))
+        Ok((Self::fresh(packing, shape, members, s.slots)?, Derived::Fresh))
+    }
+
+    /// The same with members that alternate within every channel block, where there are several of both.
+    ///
+    /// # Errors
+    /// Never for a checked layout; the constructor checks again.
+    pub fn interleaved(&self) -> Result<Self, LayoutError> {
+        let spec = self.spec();
+        if spec.members == 1 || spec.blocks == 1 || spec.is_interleaved() {
+            return Ok(self.clone());
+        }
+        let block_stride = spec.block_stride.saturating_mul(spec.members.next_power_of_two());
+        Self::new(LayoutSpec { member_stride: spec.block_stride, block_stride, ..spec.clone() })
     }
 
     /// The same placement with one member only: what is left once the members are averaged.
@@ -91,7 +119,10 @@ impl Layout {
     /// Never for a checked layout; the constructor checks again.
     pub fn single_member(&self) -> Result<Self, LayoutError> {
         let spec = self.spec();
-        let period = (spec.period / spec.members.next_power_of_two()).max(spec.member_stride);
+        let period = match spec.is_interleaved() {
+            true => spec.period,
+            false => (spec.period / spec.members.next_power_of_two()).max(spec.member_stride),
+        };
         Self::new(LayoutSpec { members: 1, period: padded(period), ..spec.clone() })
     }
 }

@@ -86,6 +86,19 @@ pub struct LayoutSpec {
     pub period: u32,
 }
 
+impl LayoutSpec {
+    /// Whether members alternate within a channel block. Then blocks are as far apart as if there were one member in a
+    /// smaller ring, and a rotation from the last block to the first wraps around the period for all members at once.
+    fn is_interleaved(&self) -> bool {
+        self.members > 1 && self.blocks > 1 && self.member_stride < self.block_stride
+    }
+
+    /// Slots that one channel block of one member takes.
+    fn block_slots(&self) -> u32 {
+        if self.is_interleaved() { self.member_stride } else { self.block_stride }
+    }
+}
+
 /// Why a [`LayoutSpec`] was refused or could not be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -162,19 +175,21 @@ impl Layout {
         };
         let columns = (wide(s.shape.width) - 1) * wide(s.gap[1]) + wide(s.phases[1]);
         let rows = (wide(s.shape.height) - 1) * wide(s.gap[0]) + wide(s.phases[0]);
-        let block = (rows - 1) * wide(s.row_stride) + columns;
-        let member = (wide(s.blocks) - 1) * wide(s.block_stride) + block;
-        let all = (wide(s.members) - 1) * wide(s.member_stride) + member;
         if rows > 1 {
             fits("row", columns, "row_stride", wide(s.row_stride))?;
         }
-        if s.blocks > 1 {
-            fits("block", block, "block_stride", wide(s.block_stride))?;
+        // Blocks lie within members or members within blocks: the smaller stride is that of what is inside.
+        let block = ("block", wide(s.blocks), "block_stride", wide(s.block_stride));
+        let member = ("member", wide(s.members), "member_stride", wide(s.member_stride));
+        let nested = if spec.is_interleaved() { [member, block] } else { [block, member] };
+        let mut extent = (rows - 1) * wide(s.row_stride) + columns;
+        for (name, count, field, stride) in nested {
+            if count > 1 {
+                fits(name, extent, field, stride)?;
+            }
+            extent += (count - 1) * stride;
         }
-        if s.members > 1 {
-            fits("member", member, "member_stride", wide(s.member_stride))?;
-        }
-        fits("tensor", all, "period", wide(s.period))?;
+        fits("tensor", extent, "period", wide(s.period))?;
         Ok(Self { spec })
     }
 

@@ -25,6 +25,36 @@ impl Layout {
         tensor
     }
 
+    /// Runs of ciphertexts, each a tensor of this layout, that hold a batch of so many inputs; one input is repeated for
+    /// every member.
+    pub fn lanes(&self, batch: usize) -> usize {
+        if batch > 1 { batch.div_ceil(self.members()) } else { 1 }
+    }
+
+    /// Slot vectors of a batch of tensors, one lane after the other. Neighbours are in neighbouring lanes: of L lanes,
+    /// input i is member i / L of lane i mod L. A single input is that of every member.
+    pub fn scatter_batch(&self, inputs: &[f64], batch: usize) -> Vec<Vec<f64>> {
+        if batch <= 1 {
+            return self.scatter(&inputs.repeat(self.members()));
+        }
+        let (lanes, len) = (self.lanes(batch), self.shape().len());
+        let lane = |lane: usize| {
+            let of_lane = inputs.chunks(len).skip(lane).step_by(lanes);
+            self.scatter(&of_lane.flatten().copied().collect::<Vec<f64>>())
+        };
+        (0..lanes).flat_map(lane).collect()
+    }
+
+    /// The tensors of a batch held in slot vectors, in the order of the inputs; of a single one all members.
+    pub fn gather_batch<T: AsRef<[f64]>>(&self, cts: &[T], batch: usize) -> Vec<f64> {
+        if batch <= 1 {
+            return self.gather(cts);
+        }
+        let (lanes, len) = (self.lanes(batch), self.shape().len());
+        let by_lane: Vec<Vec<f64>> = cts.chunks(self.n_cts()).map(|cts| self.gather(cts)).collect();
+        (0..batch).flat_map(|i| by_lane[i % lanes][i / lanes * len..][..len].iter().copied()).collect()
+    }
+
     /// Visits the slot of every coordinate, in tensor order.
     fn for_each_slot(&self, mut visit: impl FnMut(usize, usize)) {
         let shape = self.shape();

@@ -1,7 +1,7 @@
 //! Diagonals of a matrix over a flattened input, looked up slot by slot.
 
 use super::pairing::Placement;
-use super::{LinearError, ResolvedOp, member_pairs};
+use super::{LinearError, ResolvedOp, member_pairs, source_member};
 use crate::layout::Layout;
 use crate::rotation::Rotation;
 use std::collections::BTreeSet;
@@ -76,14 +76,18 @@ impl DenseTerm {
 
     fn weight(&self, row: Option<Held>, column: Option<Held>) -> Option<f64> {
         let (row, column) = (row?, column?);
-        let [members_in, members_out] = self.members;
-        if members_in == members_out && row.member != column.member {
+        if !meet(self.members, row.member, column.member) {
             return None;
         }
         let member = row.member.max(column.member) as usize;
         let position = row.index as usize * self.columns + column.index as usize;
         Some(self.values[member * self.member_step + position])
     }
+}
+
+/// Whether a member of the output depends on a member of the input; all do where the output has one only.
+fn meet([from, to]: [usize; 2], row: u32, column: u32) -> bool {
+    to == 1 || source_member(from, to, row as usize) == column as usize
 }
 
 /// Visits the distinct rotations between every output and every input ciphertext: every pair of coordinates of members
@@ -95,19 +99,21 @@ pub(super) fn for_each_rotation(
     mut visit: impl FnMut(usize, usize, Rotation),
 ) {
     let window = placement.window();
-    let member_by_member = input.members() == output.members();
+    let (members_in, members_out) = (input.members(), output.members());
+    let source = |row: &u32| source_member(members_in, members_out, *row as usize);
     let (columns, rows) = (slots_in_use(input), slots_in_use(output));
     let (mut seen, mut found) = (vec![false; window], Vec::new());
     for (o, rows) in rows.iter().enumerate() {
         for (i, columns) in columns.iter().enumerate() {
             for (member, from) in columns {
-                let rows = match member_by_member {
-                    true => {
-                        let start = rows.partition_point(|(row, _)| row < member);
-                        let end = rows.partition_point(|(row, _)| row <= member);
+                // Members of the output that meet this one are neighbours; a single one meets all.
+                let rows = match members_out {
+                    1 => &rows[..],
+                    _ => {
+                        let start = rows.partition_point(|(row, _)| source(row) < *member as usize);
+                        let end = rows.partition_point(|(row, _)| source(row) <= *member as usize);
                         &rows[start..end]
                     }
-                    false => &rows[..],
                 };
                 for (_, to) in rows {
                     let rotation = from.wrapping_sub(*to) as usize & (window - 1);

@@ -186,23 +186,29 @@ pub struct MemberPair {
     pub count: usize,
 }
 
-/// The member pairs of a map: member by member when both sides have them, the sum over members when only
-/// the input has, a broadcast when only the output has. Pairs with one rotation are kept together.
+/// The member pairs of a map: member by member when both sides have as many, the sum over members when only the input has
+/// them, a broadcast of each member to r neighbouring ones when the output has r times as many. Pairs with one
+/// rotation are kept together.
 ///
 /// # Errors
 /// When the numbers of members do not go together.
 pub fn member_pairs(input: &Layout, output: &Layout, weights: usize) -> Result<Vec<MemberPair>, LinearError> {
     let (from, to) = (input.members(), output.members());
     let most = from.max(to);
-    if !(from == to || from == 1 || to == 1) || !(weights == 1 || weights == most) {
+    if !(to.is_multiple_of(from) || to == 1) || !(weights == 1 || weights == most) {
         return Err(LinearError::Members { input: from, output: to, weights });
     }
     if from == to && (from == 1 || input.member_step() == output.member_step()) {
         return Ok(vec![MemberPair { output: 0, input: 0, weight: 0, count: from }]);
     }
     Ok((0..most)
-        .map(|m| MemberPair { output: m.min(to - 1), input: m.min(from - 1), weight: m, count: 1 })
+        .map(|m| MemberPair { output: m.min(to - 1), input: source_member(from, to, m), weight: m, count: 1 })
         .collect())
+}
+
+/// The input member that weights of member `m` of the larger side apply to.
+pub(crate) fn source_member(from: usize, to: usize, m: usize) -> usize {
+    if to > from { m / (to / from) } else { m.min(from - 1) }
 }
 
 #[cfg(test)]

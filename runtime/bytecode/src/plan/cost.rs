@@ -132,16 +132,21 @@ impl CostModel {
 impl StepCosts {
     /// Seconds of a linear map with these counts, encodings left out.
     pub fn linear(&self, counts: &PlanCounts) -> f64 {
+        self.linear_of_lanes(counts, 1)
+    }
+
+    /// Seconds of a linear map of several lanes, which share the transforms of its plaintexts.
+    pub fn linear_of_lanes(&self, counts: &PlanCounts, lanes: usize) -> f64 {
         // Where inputs are added first, everything is in the cache: a product is worth a few additions.
         let term = if counts.additions > 0 { SHARED_PRODUCT * self.addition } else { self.term };
-        counts.hoists as f64 * self.hoist
+        let of_lane = counts.hoists as f64 * self.hoist
             + counts.babies as f64 * self.baby
             + counts.giants as f64 * self.giant
             + (counts.folds + counts.conjugations) as f64 * self.rotation
             + counts.terms as f64 * term
-            + counts.plaintext_slots as f64 * self.transform_slot
             + counts.additions as f64 * self.addition
-            + counts.outputs as f64 * self.finish
+            + counts.outputs as f64 * self.finish;
+        lanes as f64 * of_lane + counts.plaintext_slots as f64 * self.transform_slot
     }
 
     /// Seconds of a rescale that divides by so many towers at once.

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::OutputSpec;
-use super::port::{Port, Tail, TailStep};
+use super::port::{Port, Tail, TailStep, batch};
 use crate::layout::Shape;
 
 /// The scores of classes among the numbers of a result.
@@ -104,7 +104,9 @@ fn part<'a>(range: &Range<usize>, numbers: &'a [f64]) -> &'a [f64] {
 impl OutputSpec {
     /// The classes of a result of this shape.
     pub fn classes(&self, shape: Shape) -> Classes {
-        Classes::new(shape, &self.ports, &self.tails)
+        // Those of every result of a batch are alike.
+        let n_ports = self.ports.len() / batch(&self.ports, shape.len());
+        Classes::new(shape, &self.ports[..n_ports], &self.tails)
     }
 }
 

@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 pub use classes::Classes;
 pub use instruction::{Instruction, Op};
 pub use meaning::{Kind, Numbers, Pair};
-pub use port::{MAX_PORTS, Port, Tail, TailStep};
+pub(crate) use port::batch;
+pub use port::{MAX_PORTS, Port, Tail, TailStep, batch_ports};
 pub use preprocessing::{Preprocessing, Raw};
 
 /// A program as written by a compiler or read from a file; not yet checked.
@@ -87,7 +88,8 @@ pub struct Origin {
     pub packing: String,
 }
 
-/// The encrypted input: one tensor, fresh, repeated for every member of an ensemble.
+/// The encrypted input: one tensor, fresh, repeated for every member of an ensemble. Ports that reach beyond it make it a
+/// batch: so many tensors, one after the other, members and lanes apart ([`crate::Layout::scatter_batch`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputSpec {

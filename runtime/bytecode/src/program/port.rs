@@ -54,6 +54,22 @@ impl Port {
     }
 }
 
+/// Inputs or results that ports tell: as many tensors of `len` numbers as they reach into, where every one of them has a port.
+pub(crate) fn batch(ports: &[Port], len: usize) -> usize {
+    let end = |port: &Port| (port.offset as usize).saturating_add(port.n_numbers().unwrap_or(0));
+    let reached = ports.iter().map(end).max().unwrap_or(0).div_ceil(len.max(1)).max(1);
+    if reached > ports.len() { 1 } else { reached }
+}
+
+/// The ports of a batch: those of one tensor of `len` numbers, once for each.
+pub fn batch_ports(one: &[Port], len: usize, batch: usize) -> Vec<Port> {
+    let of = |i: usize| {
+        let first = u32::try_from(i.saturating_mul(len)).unwrap_or(u32::MAX);
+        one.iter().map(move |port| Port { offset: port.offset.saturating_add(first), ..port.clone() })
+    };
+    (0..batch).flat_map(of).collect()
+}
+
 /// An output of the model that a client computes from the scores of a port, one step after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

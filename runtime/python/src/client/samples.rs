@@ -21,6 +21,7 @@ pub(super) fn encrypted(
     any_range: bool,
     watch: &Watch,
 ) -> Result<(Ciphertexts, Option<String>), Fault> {
+    one_at_a_time(client)?;
     let prepared = |raw| match (any_range, part) {
         (true, _) => prepare_unchecked(client.interface(), raw),
         (false, None) => prepare(client.interface(), raw),
@@ -57,6 +58,14 @@ pub(super) fn encrypted(
     Ok((Ciphertexts::new(bytes, "request")?, outside))
 }
 
+/// Refuses programs that were built for batches.
+fn one_at_a_time(client: &Client) -> Result<(), ClientError> {
+    match client.interface().batch() {
+        1 => Ok(()),
+        batch => Err(ClientError::Batch { batch }),
+    }
+}
+
 /// Which digits of scores are asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Digits {
@@ -73,6 +82,7 @@ pub(super) fn decrypted(
     digits: Digits,
     watch: &Watch,
 ) -> Result<Vec<Told>, Fault> {
+    one_at_a_time(client)?;
     let (context, wanted) = (client.context(), Expected::result(client.interface()));
     let results = decode_ciphertexts(Cursor::new(bytes), bytes.len() as u64, context, &wanted)
         .map_err(|error| Fault::format("result", error))?;
@@ -109,6 +119,9 @@ impl From<ClientError> for Fault {
             }
             ClientError::TensorLength { .. } | ClientError::ResultCount { .. } => {
                 (Class::Mismatch, "other-program", "encrypt the input for this very program")
+            }
+            ClientError::Batch { .. } => {
+                (Class::Mismatch, "for-batches", "use fhe-run, or a program that was built without a batch")
             }
             ClientError::OutOfRange { .. } => (
                 Class::Data,

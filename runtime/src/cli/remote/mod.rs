@@ -21,9 +21,10 @@ use fhe_bytecode::Interface;
 use fhe_bytecode::codec::read_interface;
 use fhe_bytecode::text::harmless;
 use fhe_ckks::Context;
-use fhe_client::Client;
+use fhe_client::{Client, joined};
 use fhe_secret::{SecretKey, SeedSource};
 use serde_json::json;
+use zeroize::Zeroizing;
 
 use super::error::CliError;
 use super::progress::Bar;
@@ -63,19 +64,19 @@ pub(crate) fn remote(args: &Remote, quiet: bool) -> Result<(), CliError> {
     }
     let mut scores = Vec::new();
     let mut asked = VecDeque::new();
-    let mut left = inputs.iter();
-    for i in 0..inputs.len() {
+    let n_scores = interface.output_layout().shape().len();
+    let mut left = inputs.chunks(interface.batch());
+    for i in (0..inputs.len()).step_by(interface.batch()) {
         let bar = Bar::new(&format!("input {} of {}", i + 1, inputs.len()), quiet);
         // The server has the next input before it is done with this one.
-        for input in left.by_ref().take(AHEAD - asked.len()) {
-            asked.push_back(job::ask(&server, &program, &client, &input.tensor)?);
+        for inputs in left.by_ref().take(AHEAD - asked.len()) {
+            let tensors: Vec<&[f64]> = inputs.iter().map(|input| &input.tensor[..]).collect();
+            asked.push_back(job::ask(&server, &program, &client, &joined(&tensors, interface.batch()))?);
         }
-        scores.extend(
-            asked
-                .pop_front()
-                .map(|asked| job::answer(&server, &program, &client, asked, &bar))
-                .transpose()?,
-        );
+        if let Some(asked) = asked.pop_front() {
+            let all = job::answer(&server, &program, &client, asked, &bar)?;
+            scores.extend(all.chunks(n_scores).map(|scores| Zeroizing::new(scores.to_vec())));
+        }
     }
     let shown: Vec<_> = (scores.iter().zip(&inputs))
         .map(|(raw, input)| show::Shown {
