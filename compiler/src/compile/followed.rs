@@ -26,6 +26,10 @@ const APART: f64 = 16.0;
 
 /// The deviation of the error that the bound of a program is for; nothing where following it takes too long.
 pub(super) fn deviation(built: &Built) -> Result<Option<f64>, InputError> {
+    // An input of a batch is measured alone, and its scores are those of every lane.
+    if built.program.batch() > 1 {
+        return Ok(None);
+    }
     // Large networks are measured on few scores of every input, and on means over all.
     if built.stats.cases.iter().any(|case| case.result.is_none()) {
         return Ok(None);
