@@ -115,8 +115,8 @@ pub(crate) fn bench(args: &Bench, quiet: bool) -> Result<(), CliError> {
     }
 }
 
-/// Seconds of one core that an image of a batch is expected to take: the first evaluation encodes all plaintexts, later ones those
-/// that are not kept, and those of a batch share them.
+/// Seconds of one core that an image of a batch is expected to take: the first evaluation encodes all plaintexts, later ones
+/// those that are not kept, and those of a batch share them.
 fn predicted_core_seconds(model: &Model, is_first: bool, batch: usize) -> f64 {
     let prediction = &model.program().spec().prediction;
     let encoded = if is_first { 1.0 } else { model.encoded_anew() };

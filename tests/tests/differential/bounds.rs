@@ -91,8 +91,8 @@ fn check_tight(limits: &Limits, rings: Rings) {
     assert!(loosest <= LOOSEST, "a bound is {loosest:.1} times the largest error seen");
 }
 
-/// Where the ways of a number to a score nearly cancel, those of the noise in its copies neither do so nor add up as if there were
-/// no copies: the bounds were seven and nine times the largest error on these inputs.
+/// Where the ways of a number to a score nearly cancel, those of the noise in its copies neither do so nor add up as if there
+/// were no copies: the bounds were seven and nine times the largest error on these inputs.
 #[test]
 fn bounds_are_not_loose_where_copies_nearly_cancel() {
     for (seed, input) in [(15, 15), (21, 13)] {
