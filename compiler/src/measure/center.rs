@@ -263,7 +263,7 @@ mod tests {
             inputs(5).iter().map(of_input).sum()
         };
         let [before_all, after_all] = [&before, &after].map(energies);
-        assert!(after_all < WORTH * before_all, "{after_all} of {before_all}");
+        assert!(after_all < 0.95 * before_all, "{after_all} of {before_all}");
         // A mean that products or results would miss stays.
         assert!(after.values.len() > before.values.len());
     }
